@@ -7,10 +7,10 @@ PYTHON_DIRS := $(wildcard setup.py correlator analyses tests benchmarks examples
 # but headers of LTTng's tracepoints: their macros are a language of their own
 C_FILES = $(shell find correlator/native tracepoints examples tests benchmarks -name '*.[ch]' -o -name '*.[ch]pp' | \
 	grep -v -e /build/ -e '_tp\.h$$')
-CLANG_FORMAT ?= clang-format-14
+CLANG_FORMAT ?= $(VENV)/clang-format
 # what the tables' columns are in code, and what is written of the built program
-COLUMNS := correlator/opline/store/arrow.py correlator/native/src/output/columns.hpp
-DOCS := $(COLUMNS) $(wildcard README.md docs/*.md)
+COLUMNS := correlator/opline/store/arrow.py $(addprefix correlator/native/src/,output/columns.hpp block/steps.hpp)
+DOCS := $(COLUMNS) $(wildcard README.md docs/*.md docs/internals/*.md)
 
 TYPESCRIPT ?= 7.0.2
 
@@ -81,7 +81,7 @@ regen: docs  ## rewrite what tests compare with: golden files, generated docs (t
 	OPLINE_REGEN=1 $(VENV)/pytest -q
 
 bench: build  ## benchmarks; each proves equality before it times
-	@for b in benchmarks/*.sh benchmarks/*_bench.py; do [ -f "$$b" ] || continue; echo "== $$b"; \
+	@for b in benchmarks/*.sh benchmarks/*_bench.py benchmarks/*/*_bench.py; do [ -f "$$b" ] || continue; echo "== $$b"; \
 		case "$$b" in *.py) $(VENV)/python "$$b";; *) bash "$$b";; esac || exit 1; done
 
 clean:  ## remove what was built (.venv and runs/ stay)

@@ -62,7 +62,7 @@ def documents() -> list[Path]:
     """What is installed below share/doc/opline, as paths of the source."""
     found = [ROOT / name for name in ("README.md", "CHANGELOG.md", "LICENSE")]
     for folder, patterns in (
-        ("docs", ("*.md", "pictures/*.png", "pictures/*.svg")),
+        ("docs", ("*.md", "internals/*.md", "pictures/*.png", "pictures/*.svg")),
         ("examples", ("*/*",)),
         ("tracepoints", ("README.md", "opline_tp.[hc]", "example/*")),
     ):

@@ -14,7 +14,7 @@ both sides, and counts:
     enough     pairs with the change in which it is called with as many runs as an earlier pair of 3 (5) of each says
                are needed; these are drawn with replacement, as they may be more than there are; wanted: at least 80 %
 
-Draws share runs, so that their number says less than it seems. The table goes to docs/compare.md (--save).
+Draws share runs, so that their number says less than it seems. The table goes to docs/internals/compare.md (--save).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from opline_analyses.compare.figures import Figures, baseline_text, read_baselin
 
 ROOT = Path(__file__).resolve().parent.parent
 OPLINE = Path(sys.executable).with_name("opline")
-PAGE = ROOT / "docs" / "compare.md"
+PAGE = ROOT / "docs" / "internals" / "compare.md"
 MARKS = "<!-- measured: benchmarks/compare_recordings.py -->", "<!-- end of what was measured -->"
 STORE = [str(ROOT / "examples" / "demo-store" / "run"), "--ops", "2000", "--qd", "4", "--read", "25"]
 FIO = ["fio", "--name=x", "--rw=randrw", "--bs=4k", "--ioengine=psync", "--direct=1", "--size=64M", "--number_ios=3000"]
@@ -286,7 +286,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=24, help="recordings of each condition")
     parser.add_argument("--keep", type=Path, help="where the figures are kept")
-    parser.add_argument("--save", action="store_true", help="write the tables into docs/compare.md")
+    parser.add_argument("--save", action="store_true", help="write the tables into docs/internals/compare.md")
     args = parser.parse_args()
     random.seed(1)
     with tempfile.TemporaryDirectory() as temporary:

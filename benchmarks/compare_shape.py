@@ -11,8 +11,8 @@ time. Then draws pairs of 3, 5 and 8 runs per side, as compare_recordings.py doe
 mean or p50 is called longer, in how many its shape is, and in how many the shape of any other stage is called changed;
 and of pairs of equal things, without the 10 us, in how many the shape of any stage is.
 
-The figures of the runs are kept in DIR; those that are there count. The table goes to docs/compare.md (--save). Needs
-root.
+The figures of the runs are kept in DIR; those that are there count. The table goes to docs/internals/compare.md
+(--save). Needs root.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=10, help="recordings of each side, beside each kind of load")
     parser.add_argument("--keep", type=Path, help="where the figures are kept")
-    parser.add_argument("--save", action="store_true", help="write the table into docs/compare.md")
+    parser.add_argument("--save", action="store_true", help="write the table into docs/internals/compare.md")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = args.keep or Path(temporary)

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from opline.capture.directory import leftovers
+from opline.capture.directory.state import State
 from opline.capture.lttng.session import Session
 from opline.capture.lttng.sessiond import attach
 from opline.capture.machine.signals import Signals
@@ -51,7 +51,7 @@ def _record(generator: Path, trace: Path, events: int, streams: int) -> None:
     trace.mkdir(parents=True)
     signals = Signals()
     with signals.blocked():
-        state = leftovers.State.create(trace)
+        state = State.create(trace)
         daemon = attach("private", state, signals.mask, False)
         session = Session(daemon, "bench", trace / "trace")
         try:

@@ -45,7 +45,7 @@ def commands() -> None:
     for heading, group in GROUPS:
         shown = heading
         for name, _module, line in group:
-            print(f"| {shown} | [`opline {name}`](docs/commands.md#opline-{name}) | {line} |")
+            print(f"| {shown} | [`opline {name}`](commands.md#opline-{name}) | {line} |")
             shown = ""
 
 
@@ -301,12 +301,19 @@ def workplace() -> Path:
 
 @cache
 def recorded(trace: str) -> Path:
-    """A recorded trace of tests/traces, unpacked."""
-    subprocess.run(["tar", "-xJf", ROOT / "tests" / "traces" / f"{trace}.tar.xz", "-C", workplace()], check=True)
+    """A recorded trace of the tests, unpacked."""
+    (packed,) = (ROOT / "tests").glob(f"*/{trace}.tar.xz")
+    subprocess.run(["tar", "-xJf", packed, "-C", workplace()], check=True)
     return workplace() / trace
 
 
 def example(command: str, trace: str, keep: int = 40) -> None:
+    """The same as `answer`, with an empty line after it."""
+    answer(command, trace, keep)
+    print()
+
+
+def answer(command: str, trace: str, keep: int = 40) -> None:
     """A command and what it prints on a recorded trace; TRACE in it is the trace's folder. Shows `keep` lines."""
     path = str(recorded(trace))
     shown = subprocess.run(
@@ -317,7 +324,27 @@ def example(command: str, trace: str, keep: int = 40) -> None:
         lines = [*lines[:keep], f"... ({len(lines) - keep} more lines)"]
     print(f"```text\n$ opline {command.replace('TRACE', trace)}")
     print("\n".join(lines))
-    print("```\n")
+    print("```")
+
+
+def of_hosts(command: str, keep: int = 40) -> None:
+    """A command and what it prints in the folder of the recordings `client` and `server` of two hosts; `all` is their
+    cluster, if the command does not make it.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        here = Path(folder)
+        for name in ("client", "server"):
+            (here / name).symlink_to(recorded("two-hosts") / name)
+        join = "join -o all client=client server=server"
+        if not command.startswith("join"):
+            subprocess.run([OPLINE, *join.split()], capture_output=True, check=True, cwd=here)
+        done = subprocess.run([OPLINE, *shlex.split(command)], text=True, capture_output=True, check=True, cwd=here)
+    lines = [line.rstrip() for line in done.stdout.splitlines()]
+    if len(lines) > keep:
+        lines = [*lines[:keep], f"... ({len(lines) - keep} more lines)"]
+    print(f"```text\n$ opline {command}")
+    print("\n".join(lines))
+    print("```")
 
 
 def beside_btt(trace: str) -> None:

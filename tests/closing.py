@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The closing line of test runs, from pytest's JUnit reports: `N passed, N failed`; exit status 1 if any failed.
+"""The closing line of test runs, from pytest's JUnit reports; exit status 1 if any failed.
+
+`N passed, N failed`, and where a test passed only at the second try `, N of the passed at the second try`.
 
 usage: closing.py REPORT...      a report that is missing counts as one failure
 
@@ -31,7 +33,7 @@ def results(report: Path) -> dict[str, str]:
 
 def main(reports: list[Path]) -> int:
     last: dict[str, str] = {}
-    missing = 0
+    missing, again = 0, 0
     for report in reports:
         if not report.exists():
             print(f"{report}: there is no such report")
@@ -40,9 +42,12 @@ def main(reports: list[Path]) -> int:
         for name, result in results(report).items():
             if last.get(name) == FAILED and result == PASSED:
                 print(f"passed only when it was tried again: {name}")
+                again += 1
             last[name] = result
     passed, failed = (list(last.values()).count(what) for what in (PASSED, FAILED))
-    print(f"{passed} passed, {failed + missing} failed")
+    print(
+        f"{passed} passed, {failed + missing} failed" + (f", {again} of the passed at the second try" if again else "")
+    )
     return 1 if failed + missing else 0
 
 

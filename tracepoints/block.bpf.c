@@ -10,15 +10,9 @@ BPF_HASH(own_bios, u64, u8, 16384);
 
 #define GET(type, buffer, low, offset) (*(type *)((buffer) + ((offset) - (low))))
 
-static inline u64 pointer_at(u64 address) {
-    u64 value = 0;
-    bpf_probe_read_kernel(&value, sizeof(value), (void *)address);
-    return value;
-}
-
 static inline void begin_record(struct block_event *e, struct bridge_cpu *cpu, u32 kind) {
     // Only now, that it is reserved: whatever is reserved after the bridge has looked has a later time than that look.
-    e->ktime = bpf_ktime_get_ns();
+    e->ktime = now_ns();
     e->lost = cpu->lost;
     e->cpu = bpf_get_smp_processor_id();
     e->kind = kind;
@@ -41,22 +35,24 @@ static inline struct block_event *reserve(u32 kind) {
     return e;
 }
 
+// 1 or 0, without a branch: the verifier follows each of those, and of what comes behind it.
+static inline u64 equal(u64 a, u64 b) {
+    u64 differs = a ^ b, less = -differs;
+    asm volatile("" : "+r"(less));  // the compiler would know it for a comparison
+    u64 same = 1 - ((differs | less) >> 63);
+    asm volatile("" : "+r"(same));  // and would make branches of what is computed with 0 or 1
+    return same;
+}
+
 static inline u32 rwbs_of(u32 opf) {
-    u32 op = opf & 0xff, mask = 0;
-    if (op == REQ_OP_WRITE) mask = 1;
-    else if (op == REQ_OP_READ) mask = 4;
-    else if (op == REQ_OP_DISCARD) mask = 2;
-    else if (op == REQ_OP_SECURE_ERASE) mask = 2 | 128;
-    else if (op == REQ_OP_FLUSH) mask = 256;
+    u32 op = opf & 0xff;
+    u32 mask = equal(op, REQ_OP_WRITE) | equal(op, REQ_OP_READ) << 2 | equal(op, REQ_OP_DISCARD) << 1 |
+               equal(op, REQ_OP_SECURE_ERASE) * (2 | 128) | equal(op, REQ_OP_FLUSH) << 8;
 #ifdef REQ_OP_WRITE_SAME
-    else if (op == REQ_OP_WRITE_SAME) mask = 1;
+    mask |= equal(op, REQ_OP_WRITE_SAME);
 #endif
-    if (opf & (1u << REQ_RAHEAD)) mask |= 8;
-    if (opf & (1u << REQ_SYNC)) mask |= 32;
-    if (opf & (1u << REQ_META)) mask |= 64;
-    if (opf & (1u << REQ_FUA)) mask |= 512;
-    if (opf & (1u << REQ_PREFLUSH)) mask |= 1024;
-    return mask;
+    mask |= (opf >> REQ_RAHEAD & 1) << 3 | (opf >> REQ_SYNC & 1) << 5 | (opf >> REQ_META & 1) << 6;
+    return mask | (opf >> REQ_FUA & 1) << 9 | (opf >> REQ_PREFLUSH & 1) << 10;
 }
 
 static inline u32 dev_of_disk(u64 disk) {  // disk_devt()
@@ -65,15 +61,30 @@ static inline u32 dev_of_disk(u64 disk) {  // disk_devt()
     return GET(u32, d, DISK_LOW, O_DISK_MAJOR) << 20 | (GET(u32, d, DISK_LOW, O_DISK_MINOR) & 0xfffff);
 }
 
-static inline void fill_bio(struct block_event *e, u64 bio) {
+static inline u32 fill_bio(struct block_event *e, u64 bio) {
     char b[BIO_SPAN] __attribute__((aligned(8)));
-    if (bpf_probe_read_kernel(b, sizeof(b), (void *)(bio + BIO_LOW))) return;
+    if (bpf_probe_read_kernel(b, sizeof(b), (void *)(bio + BIO_LOW))) return REQ_OP_READ;
     u64 bdev = GET(u64, b, BIO_LOW, O_BIO_BDEV);
     e->sector = GET(u64, b, BIO_LOW, O_BIO_SECTOR);
     e->nr_sector = GET(u32, b, BIO_LOW, O_BIO_SIZE) >> 9;
     e->rwbs = rwbs_of(GET(u32, b, BIO_LOW, O_BIO_OPF));
     e->error = GET(u8, b, BIO_LOW, O_BIO_STATUS);
     e->dev = bdev ? dev_of_disk(pointer_at(bdev + O_BDEV_DISK)) : 0;  // bio_dev()
+    return GET(u32, b, BIO_LOW, O_BIO_OPF);
+}
+
+// The hardware queue, and the step of the flush sequence (block/blk-flush.c). `flush.seq` of a request that is in none
+// is an old value.
+static inline void fill_queue(struct block_event *e, u64 rq, u64 hctx, u32 rq_flags, s32 tag) {
+    u32 queue = NO_QUEUE, seq = 0;
+    if (hctx) bpf_probe_read_kernel(&queue, sizeof(queue), (void *)(hctx + O_HCTX_NUMBER));
+    e->queue = queue;
+    e->rq_flags = rq_flags;
+    e->tag = tag;
+    e->flush_seq = -1;
+    if (!(rq_flags >> RQF_FLUSH_SEQ & 1)) return;
+    bpf_probe_read_kernel(&seq, sizeof(seq), (void *)(rq + O_RQ_FLUSH_SEQ));
+    e->flush_seq = seq & 0x7f;
 }
 
 // blk_rq_trace_sector(), blk_rq_trace_nr_sectors(); a completion has blk_rq_pos() as it is.
@@ -90,6 +101,8 @@ static inline void fill_request(struct block_event *e, u64 rq, int complete) {
     if (!complete && (passthrough || e->sector == ~0ull)) e->sector = 0;
     if (!complete && passthrough) e->nr_sector = 0;
     e->rwbs = rwbs_of(flags);
+    fill_queue(e, rq, GET(u64, r, RQ_LOW, O_RQ_HCTX), GET(u32, r, RQ_LOW, O_RQ_RQ_FLAGS),
+               GET(s32, r, RQ_LOW, O_RQ_TAG));
 #ifdef O_RQ_DISK
     e->dev = dev_of_disk(pointer_at(rq + O_RQ_DISK));
 #else
@@ -103,10 +116,10 @@ static inline void fill_request(struct block_event *e, u64 rq, int complete) {
 // pointer. One that needs a flush is not left out: the flush's own request has no bio that says whose it is.
 
 static inline int own_tgid(struct bridge_control *c) {
-    u32 tgid = current_ids() >> 32;
-    int own = 0;
+    u32 tgid = ids_in_our_namespace() >> 32;
+    u64 own = 0;
 #pragma unroll
-    for (int i = 0; i < OWN_TGIDS; ++i) own |= c->own_tgids[i] == tgid;
+    for (int i = 0; i < OWN_TGIDS; ++i) own |= equal(c->own_tgids[i], tgid);
     return own && tgid;
 }
 
@@ -162,10 +175,17 @@ static inline int emit_bio(u32 kind, u64 bio) {
     struct block_event *e = reserve(kind);
     if (!e) return 0;
     e->bio = bio;
-    fill_bio(e, bio);
+    u32 opf = fill_bio(e, bio);
+    if (kind == KIND_BIO_QUEUE) e->other = cgroup_of_bio(bio, opf, e->nr_sector);
     events.ringbuf_submit(e, RB_NO_WAKEUP);
     return 0;
 }
+
+#ifdef ROOT_NUMBERS
+static inline void tell_before_bio(void);  // uring.bpf.c
+#else
+static inline void tell_before_bio(void) {}
+#endif
 
 #ifdef A_block_bio_queue_bio
 int on_block_bio_queue(struct bpf_raw_tracepoint_args *ctx) {
@@ -181,6 +201,7 @@ int on_block_bio_queue(struct bpf_raw_tracepoint_args *ctx) {
     } else if (c->own_live) {
         unmark(c, bio);
     }
+    tell_before_bio();
     return emit_bio(KIND_BIO_QUEUE, bio);
 }
 #endif

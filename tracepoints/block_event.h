@@ -24,26 +24,48 @@ enum block_kind {
     KIND_CALL_ENTRY,  // system calls: calls.h
     KIND_CALL_EXIT,
     KIND_OFF_CPU,  // threads' states: states.bpf.c
+    KIND_PROCESS,  // of the tree: tree.bpf.c; what happened is in `call`
+    KIND_THREAD,   // who a thread is: threads.bpf.c
+    KIND_CGROUP,   // a cgroup was made, or a process or a thread moved into it: threads.bpf.c
+    KIND_URING,    // of an io_uring request: uring.bpf.c; which step is in `call`
     KIND_COUNT
 };
+
+// What happened to a process of the tree. `tid` is that process; of a fork the new one, and `pid` its parent.
+enum process_step { PROCESS_FORK, PROCESS_EXEC, PROCESS_EXIT };
+
+// Of an io_uring request: a thread submits it; it is handed to a worker; a worker queues its first bio; its completion
+// is there for the application.
+enum uring_step { URING_SUBMIT, URING_TO_WORKER, URING_WORK, URING_COMPLETE };
+
+#define NO_QUEUE 0xffff
+#define KIND_REQUEST 32  // whole requests: request_event.h
 
 struct block_event {
     __u64 ktime;  // CLOCK_MONOTONIC ns, read after the record was reserved: see bridge.c for why
     union {
         struct {
-            __u64 rq;      // struct request *, 0: the tracepoint has none
-            __u64 bio;     // struct bio *; of a request its first one, 0: none
-            __u64 parent;  // split: the bio that the clone was split from
+            __u64 rq;   // struct request *, 0: the tracepoint has none
+            __u64 bio;  // struct bio *; of a request its first one, 0: none
+            union {
+                __u64 parent;        // split: the bio that the clone was split from
+                struct {             // of a request
+                    __u32 rq_flags;  // as the kernel has them: the bits' meaning differs between kernels
+                    __u16 queue;     // number of its hardware queue; NO_QUEUE: none
+                    __s16 tag;       // the driver's; negative: none (yet)
+                };
+            };
             __u64 sector;  // 512-byte units
-            __u64 other;   // remap: old sector; split: new sector
+            __u64 other;   // remap: old sector; split: new sector; of a bio that is queued its cgroup: cgroups.bpf.c
             __u32 nr_sector;
             __u32 bytes;  // requests: blk_rq_bytes(); unplug: number of requests
         };
-        // of a system call; of its exit the first is the result; of a thread's state: states.bpf.c
+        // of a system call; of its exit the first is the result; of a thread's state: states.bpf.c; of who a thread
+        // is: threads.bpf.c
         __u64 args[6];
     };
     __u32 dev;      // kernel-internal: major << 20 | minor; of a system call: of the file's file system
-    __u32 old_dev;  // remap
+    __u32 old_dev;  // remap; io_uring_enter: its requests are told by themselves; io_submit: descriptor
     union {
         struct {
             __u32 rwbs;   // LTTng's bit mask
@@ -51,11 +73,14 @@ struct block_event {
         };
         __u64 inode;  // of a system call's file, 0: none
     };
-    __u32 tid;   // in the collector's PID namespace; all ones: the task is not in it
+    __u32 tid;   // in the root PID namespace; of a live view in the collector's, all ones: the task is not in it
     __u32 lost;  // records of this CPU that found no room in the ring buffer so far
     __u16 cpu;
     __u8 kind;
-    __u8 call;  // system calls: opline_call
+    union {
+        __u8 call;       // system calls: opline_call; KIND_PROCESS: process_step; KIND_URING: uring_step
+        __s8 flush_seq;  // requests: steps of its flush sequence that are done (REQ_FSEQ_*); -1: it is in none
+    };
     __u32 pid;  // process of tid
     char comm[16];
 };

@@ -1,19 +1,36 @@
 // SPDX-License-Identifier: MIT
 // What the bridge (bridge.c) must know of the providers `block`, `syscall` and `sched`.
 #pragma once
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "block_error.h"
 #include "block_tp.h"
 #include "bridge_calls.h"
+#include "cgroup_paths.h"
+#include "file_paths.h"
+#include "request_event.h"
+#include "request_writer.h"
+#include "state_tp.h"
+
+// The same events as functions that write them (tp_writer.h).
+#include "bridge_stream.h"
+#include "tp_writer.h"
+#define LTTNG_UST_TRACEPOINT_HEADER_MULTI_READ
+#include "block_tp.h"
 #include "state_tp.h"
 
 #define bridge_event block_event
 
+static pthread_mutex_t of_cgroups = PTHREAD_MUTEX_INITIALIZER;  // the writer of requests looks, too
+
 // What the session records at the moment.
 static uint64_t enabled_mask(void) {
     uint64_t mask = 0;
+    // Records of requests go into a stream of their own, while the session records.
+    if (requests_wanted && lttng_ust_tracepoint_enabled(block, watermark)) mask |= UINT64_C(1) << KIND_REQUEST;
+    if (!bridge_is_open()) return mask;
 #define ASK(kind, event) mask |= lttng_ust_tracepoint_enabled(block, event) ? UINT64_C(1) << (kind) : 0
     ASK(KIND_BIO_QUEUE, block_bio_queue);
     ASK(KIND_GETRQ, block_getrq);
@@ -33,12 +50,62 @@ static uint64_t enabled_mask(void) {
     ASK(KIND_UNPLUG, block_unplug);
 #undef ASK
     mask |= lttng_ust_tracepoint_enabled(sched, off_cpu) ? UINT64_C(1) << KIND_OFF_CPU : 0;
+    if (lttng_ust_tracepoint_enabled(sched, process_fork) || lttng_ust_tracepoint_enabled(sched, process_exec) ||
+        lttng_ust_tracepoint_enabled(sched, process_exit))
+        mask |= UINT64_C(1) << KIND_PROCESS;
+    mask |= lttng_ust_tracepoint_enabled(sched, process_thread) ? UINT64_C(1) << KIND_THREAD : 0;
+    mask |= lttng_ust_tracepoint_enabled(sched, process_cgroup) ? UINT64_C(1) << KIND_CGROUP : 0;
+    mask |= uring_enabled() ? UINT64_C(1) << KIND_URING : 0;
     return mask;
 }
 
 static inline void receive_event(struct block_event *e, const void *record, uint32_t bytes) {
     if (e->kind < KIND_CALL_ENTRY) e->error = error_of(e);
     else if (bytes >= sizeof(struct iocbs_event)) keep_iocbs(e, record);
+    // Now, that they are there.
+    if (e->kind == KIND_CGROUP) {
+        pthread_mutex_lock(&of_cgroups);
+        (void)cgroup_by_number(e->args[5]);
+        pthread_mutex_unlock(&of_cgroups);
+    }
+    meet_file(e);
+}
+
+char *path_of_cgroup(uint64_t number) {
+    pthread_mutex_lock(&of_cgroups);
+    const struct known_path *c = cgroups.paths.room ? path_place(&cgroups.paths, 0, number) : NULL;
+    char *path = c && c->path ? strdup(c->path) : NULL;
+    pthread_mutex_unlock(&of_cgroups);
+    return path;
+}
+
+// Before the first event that calls the cgroup, or the file, by its number.
+static void pass_paths(const struct block_event *e) {
+    pthread_mutex_lock(&of_cgroups);
+    const struct known_path *c = lttng_ust_tracepoint_enabled(sched, process_cgroup_path) ? cgroup_to_tell(e) : NULL;
+    pthread_mutex_unlock(&of_cgroups);
+    if (c) write_sched_process_cgroup_path(e->ktime, e->ktime, c->number, c->path);
+    const struct known_path *f = lttng_ust_tracepoint_enabled(sched, process_file_path) ? file_to_tell(e) : NULL;
+    if (f) write_sched_process_file_path(e->ktime, e->ktime, f->dev, f->number, f->path);
+}
+
+__attribute__((visibility("default"))) uint64_t paths_told(void) { return cgroups.paths.told + files.paths.told; }
+
+static bool pass_process(const struct block_event *e, uint64_t seq) {
+#define PASS_STEP(step, event)                                                                                         \
+    case step:                                                                                                         \
+        if (lttng_ust_tracepoint_enabled(sched, event)) {                                                              \
+            write_sched_##event(e->ktime, e, seq);                                                                     \
+            return true;                                                                                               \
+        }                                                                                                              \
+        break
+    switch (e->call) {
+        PASS_STEP(PROCESS_FORK, process_fork);
+        PASS_STEP(PROCESS_EXEC, process_exec);
+        PASS_STEP(PROCESS_EXIT, process_exit);
+    }
+#undef PASS_STEP
+    return false;
 }
 
 // False: the session does not record that event (any more).
@@ -46,11 +113,12 @@ static bool pass_event(const struct block_event *e, uint64_t seq) {
 #define PASS_OF(provider, kind, event)                                                                                 \
     case kind:                                                                                                         \
         if (lttng_ust_tracepoint_enabled(provider, event)) {                                                           \
-            lttng_ust_do_tracepoint(provider, event, e, seq);                                                          \
+            write_##provider##_##event(e->ktime, e, seq);                                                              \
             return true;                                                                                               \
         }                                                                                                              \
         break
 #define PASS(kind, event) PASS_OF(block, kind, event)
+    pass_paths(e);
     switch (e->kind) {
         PASS(KIND_BIO_QUEUE, block_bio_queue);
         PASS(KIND_GETRQ, block_getrq);
@@ -69,23 +137,35 @@ static bool pass_event(const struct block_event *e, uint64_t seq) {
         PASS(KIND_PLUG, block_plug);
         PASS(KIND_UNPLUG, block_unplug);
         PASS_OF(sched, KIND_OFF_CPU, off_cpu);
+    case KIND_PROCESS:
+        return pass_process(e, seq);
+        PASS_OF(sched, KIND_THREAD, process_thread);
+        PASS_OF(sched, KIND_CGROUP, process_cgroup);
     case KIND_CALL_ENTRY:
     case KIND_CALL_EXIT: return pass_call(e, seq);
+    case KIND_URING: return pass_uring(e, seq);
     }
 #undef PASS
 #undef PASS_OF
     return false;
 }
 
+enum { FLUSH_AFTER_NS = 250000000 };  // what there is, is in the file after this time
+
+// Called in every round: also the time to write what has waited long enough.
 static bool pass_watermark(uint64_t through_ns) {
-    if (!lttng_ust_tracepoint_enabled(block, watermark)) return false;
-    lttng_ust_do_tracepoint(block, watermark, through_ns);
-    return true;
+    static uint64_t flushed_ns;
+    if (!bridge_is_open() || through_ns - flushed_ns < FLUSH_AFTER_NS) return false;
+    const bool says = lttng_ust_tracepoint_enabled(block, watermark);
+    if (says) write_block_watermark(through_ns, through_ns);
+    ctf_flush(&bridge_stream);
+    flushed_ns = through_ns;
+    return says;
 }
 
 static bool pass_lost(uint64_t time_ns, int32_t cpu, uint64_t count, const char *why) {
-    if (!lttng_ust_tracepoint_enabled(block, lost)) return false;
-    lttng_ust_do_tracepoint(block, lost, time_ns, cpu, count, why);
+    if (!bridge_is_open() || !lttng_ust_tracepoint_enabled(block, lost)) return false;
+    write_block_lost(time_ns, time_ns, cpu, count, why);
     return true;
 }
 
@@ -93,7 +173,7 @@ static bool pass_lost(uint64_t time_ns, int32_t cpu, uint64_t count, const char 
 static inline bool gives_way(const struct block_event *e) { return e->kind == KIND_OFF_CPU; }
 
 static bool pass_lost_states(uint64_t time_ns, uint64_t until_ns, int32_t cpu, uint64_t count) {
-    if (!lttng_ust_tracepoint_enabled(sched, lost)) return false;
-    lttng_ust_do_tracepoint(sched, lost, time_ns, until_ns, cpu, count);
+    if (!bridge_is_open() || !lttng_ust_tracepoint_enabled(sched, lost)) return false;
+    write_sched_lost(time_ns, time_ns, until_ns, cpu, count);
     return true;
 }

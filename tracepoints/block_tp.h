@@ -3,10 +3,18 @@
 // (lttng-modules 2.13, include/instrumentation/events/block.h), each with what BPF sees besides:
 //
 //   ktime   CLOCK_MONOTONIC ns in the kernel: the event's time. UST's own time is when the bridge passed it on
-//   tid, pid   thread and process as the collector's PID namespace numbers them; -1: a task outside of that namespace
+//   tid, pid   thread and process as the root PID namespace numbers them (recordings before 1.0 in a PID namespace: as that
+//           numbers them, -1: a task outside of it)
 //   cpu     CPU that it happened on (that of the stream is the bridge's)
 //   rq, bio, parent   kernel pointers, 0: none. `bio` of a request is its first one; `parent` of a split the bio it was cut from
 //   seq     per CPU, from 1, without gaps unless events were lost
+//   queue   of a request's insert, issue, requeue, merge and completion: the number of its hardware queue (mq/N in sysfs), -1: none
+//   tag     the same: the tag that the driver knows it by, -1: none (yet)
+//   rq_flags   the same: struct request's rq_flags as the kernel has them; their bits differ between kernels
+//   flush_seq   the same: the steps of its flush sequence that are done, as block/blk-flush.c has them in flush.seq (1 pre-flush, 2 data,
+//               4 post-flush); -1: it is in no such sequence (RQF_FLUSH_SEQ is not set)
+//   cgroup  of a bio that is queued: whose it is, by the number that sched:process_cgroup_path names; 0: not known. Of a
+//           write of the page cache the cgroup of its pages (cgroups.bpf.c)
 //
 // Events come in the order of ktime. `block:watermark`: everything with ktime <= drained_through has been passed on.
 // `block:lost`: `count` events of `cpu` are missing (`reason` "ring": the ring buffer was full, seq has that gap; "nested": the
@@ -45,15 +53,22 @@
     lttng_ust_field_integer(uint64_t, sector, e->sector)                                                               \
     lttng_ust_field_integer(uint32_t, nr_sector, e->nr_sector)                                                         \
     lttng_ust_field_integer(uint32_t, rwbs, e->rwbs)
-#define BLOCK_POINTERS                                                                                                 \
+#define BLOCK_POINTERS(of_parent)                                                                                      \
     lttng_ust_field_integer_hex(uint64_t, rq, e->rq)                                                                   \
     lttng_ust_field_integer_hex(uint64_t, bio, e->bio)                                                                 \
-    lttng_ust_field_integer_hex(uint64_t, parent, e->parent)
+    lttng_ust_field_integer_hex(uint64_t, parent, of_parent)
+#define BLOCK_QUEUE                                                                                                    \
+    lttng_ust_field_integer(int32_t, queue, e->queue == NO_QUEUE ? -1 : (int32_t)e->queue)                             \
+    lttng_ust_field_integer(int16_t, tag, e->tag)                                                                      \
+    lttng_ust_field_integer_hex(uint32_t, rq_flags, e->rq_flags)                                                       \
+    lttng_ust_field_integer(int8_t, flush_seq, e->flush_seq)
 #endif
 
+LTTNG_UST_TRACEPOINT_EVENT(block, block_bio_queue, BLOCK_ARGS,
+    LTTNG_UST_TP_FIELDS(BLOCK_PLACE BLOCK_TASK BLOCK_ORIGIN BLOCK_POINTERS(e->parent)
+        lttng_ust_field_integer(uint64_t, cgroup, e->other)))
 LTTNG_UST_TRACEPOINT_EVENT_CLASS(block, block_bio, BLOCK_ARGS,
-    LTTNG_UST_TP_FIELDS(BLOCK_PLACE BLOCK_TASK BLOCK_ORIGIN BLOCK_POINTERS))
-LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(block, block_bio, block, block_bio_queue, BLOCK_ARGS)
+    LTTNG_UST_TP_FIELDS(BLOCK_PLACE BLOCK_TASK BLOCK_ORIGIN BLOCK_POINTERS(e->parent)))
 LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(block, block_bio, block, block_getrq, BLOCK_ARGS)
 LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(block, block_bio, block, block_bio_backmerge, BLOCK_ARGS)
 LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(block, block_bio, block, block_bio_frontmerge, BLOCK_ARGS)
@@ -61,27 +76,29 @@ LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(block, block_bio, block, block_bio_frontmerg
 LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(block, block_bio, block, block_rq_bio, BLOCK_ARGS)
 
 LTTNG_UST_TRACEPOINT_EVENT_CLASS(block, block_rq, BLOCK_ARGS,
-    LTTNG_UST_TP_FIELDS(BLOCK_PLACE lttng_ust_field_integer(uint32_t, bytes, e->bytes) BLOCK_TASK BLOCK_ORIGIN BLOCK_POINTERS))
+    LTTNG_UST_TP_FIELDS(BLOCK_PLACE lttng_ust_field_integer(uint32_t, bytes, e->bytes) BLOCK_TASK BLOCK_ORIGIN BLOCK_POINTERS(0)
+        BLOCK_QUEUE))
 LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(block, block_rq, block, block_rq_insert, BLOCK_ARGS)
 LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(block, block_rq, block, block_rq_issue, BLOCK_ARGS)
 LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(block, block_rq, block, block_rq_requeue, BLOCK_ARGS)
 LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(block, block_rq, block, block_rq_merge, BLOCK_ARGS)
 
 // `error` is an errno (negative) or 0.
-LTTNG_UST_TRACEPOINT_EVENT_CLASS(block, block_done, BLOCK_ARGS,
-    LTTNG_UST_TP_FIELDS(BLOCK_PLACE lttng_ust_field_integer(int32_t, error, e->error) BLOCK_TASK BLOCK_ORIGIN BLOCK_POINTERS))
-LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(block, block_done, block, block_rq_complete, BLOCK_ARGS)
-LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(block, block_done, block, block_bio_complete, BLOCK_ARGS)
+LTTNG_UST_TRACEPOINT_EVENT(block, block_rq_complete, BLOCK_ARGS,
+    LTTNG_UST_TP_FIELDS(BLOCK_PLACE lttng_ust_field_integer(int32_t, error, e->error) BLOCK_TASK BLOCK_ORIGIN BLOCK_POINTERS(0)
+        BLOCK_QUEUE))
+LTTNG_UST_TRACEPOINT_EVENT(block, block_bio_complete, BLOCK_ARGS,
+    LTTNG_UST_TP_FIELDS(BLOCK_PLACE lttng_ust_field_integer(int32_t, error, e->error) BLOCK_TASK BLOCK_ORIGIN BLOCK_POINTERS(0)))
 
 LTTNG_UST_TRACEPOINT_EVENT_CLASS(block, block_moved, BLOCK_ARGS,
     LTTNG_UST_TP_FIELDS(BLOCK_PLACE
         lttng_ust_field_integer(uint32_t, old_dev, e->old_dev)
-        lttng_ust_field_integer(uint64_t, old_sector, e->other) BLOCK_TASK BLOCK_ORIGIN BLOCK_POINTERS))
+        lttng_ust_field_integer(uint64_t, old_sector, e->other) BLOCK_TASK BLOCK_ORIGIN BLOCK_POINTERS(0)))
 LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(block, block_moved, block, block_bio_remap, BLOCK_ARGS)
 LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(block, block_moved, block, block_rq_remap, BLOCK_ARGS)
 
 LTTNG_UST_TRACEPOINT_EVENT(block, block_split, BLOCK_ARGS,
-    LTTNG_UST_TP_FIELDS(BLOCK_PLACE lttng_ust_field_integer(uint64_t, new_sector, e->other) BLOCK_TASK BLOCK_ORIGIN BLOCK_POINTERS))
+    LTTNG_UST_TP_FIELDS(BLOCK_PLACE lttng_ust_field_integer(uint64_t, new_sector, e->other) BLOCK_TASK BLOCK_ORIGIN BLOCK_POINTERS(e->parent)))
 
 LTTNG_UST_TRACEPOINT_EVENT(block, block_plug, BLOCK_ARGS, LTTNG_UST_TP_FIELDS(BLOCK_TASK BLOCK_ORIGIN))
 LTTNG_UST_TRACEPOINT_EVENT(block, block_unplug, BLOCK_ARGS,

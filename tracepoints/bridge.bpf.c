@@ -12,7 +12,15 @@ BPF_F_TABLE("array", u32, struct bridge_cpu, cpus, CPU_COUNT, MMAPABLE);
 static inline struct bridge_control *wanted(u32 kind) {
     u32 zero = 0;
     struct bridge_control *c = control.lookup(&zero);
-    return c && (c->mask >> kind & 1) ? c : 0;
+    if (!c || !(c->mask >> kind & 1)) return 0;
+    asm volatile("" : "+r"(c));  // clang 19 would make one `&` of both: the kernel takes none of a pointer
+    return c;
+}
+
+static inline u64 pointer_at(u64 address) {
+    u64 value = 0;
+    bpf_probe_read_kernel(&value, sizeof(value), (void *)address);
+    return value;
 }
 
 static inline struct bridge_cpu *this_cpu(void) {
@@ -20,13 +28,27 @@ static inline struct bridge_cpu *this_cpu(void) {
     return cpus.lookup(&cpu);
 }
 
+// CLOCK_MONOTONIC as the collector has it: BPF has the root time namespace's, to which the collector's own adds this.
+static inline u64 now_ns(void) { return bpf_ktime_get_ns() + CLOCK_OFFSET_NS; }
+
 // tgid << 32 | tid as the collector's PID namespace numbers them; all ones (tid -1) for a task that is not in it.
-static inline u64 current_ids(void) {
+static inline u64 ids_in_our_namespace(void) {
 #ifdef PIDNS_INO
     struct bpf_pidns_info ids = {};
     if (bpf_get_ns_current_pid_tgid(PIDNS_DEV, PIDNS_INO, &ids, sizeof(ids))) return ~0ull;
     return (u64)ids.tgid << 32 | ids.pid;
 #else
     return bpf_get_current_pid_tgid();
+#endif
+}
+
+// tgid << 32 | tid as records have them. A recording has the numbers of the root PID namespace, which mean one thread
+// of the machine whatever namespace the application and the recorder are in; what the namespaces call them is told by
+// threads.bpf.c. A live view, which has no such records, has the numbers that its user sees.
+static inline u64 current_ids(void) {
+#ifdef ROOT_NUMBERS
+    return bpf_get_current_pid_tgid();
+#else
+    return ids_in_our_namespace();
 #endif
 }

@@ -9,8 +9,7 @@
 // everything up to t is in its hands and can be sorted. (A record that is reserved but not yet filled stops it there: t
 // stays what it was.) It holds back 1 ms more, for clocks that differ between CPUs. The watermark is that t.
 //
-// Control. What the LTTng session has enabled is looked up in every round and given to the programs as a bit mask: an
-// event that nobody records costs a load and a branch in the kernel.
+// Control. Every round looks up what the LTTng session has enabled and gives it to the programs as a bit mask.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/bpf.h>
@@ -52,14 +51,17 @@ __asm__(".section .rodata\n"
         ".incbin \"" BRIDGE_RECORD_H "\"\n"
         ".incbin \"" BRIDGE_COMMON_BPF_C "\"\n"
         ".incbin \"" BRIDGE_EVENT_H "\"\n"
+#ifdef BRIDGE_CGROUPS_BPF_C
+        ".incbin \"" BRIDGE_CGROUPS_BPF_C "\"\n"
+#endif
         ".incbin \"" BRIDGE_BPF_C "\"\n"
 #ifdef BRIDGE_MORE_BPF_C
+        ".incbin \"" BRIDGE_THREADS_BPF_C "\"\n"
         ".incbin \"" BRIDGE_TREE_BPF_C "\"\n"
         ".incbin \"" BRIDGE_MORE_BPF_C "\"\n"
-        ".incbin \"" BRIDGE_STATES_BPF_C "\"\n"
+        ".incbin \"" BRIDGE_STATES_BPF_C "\"\n.incbin \"" BRIDGE_URING_BPF_C "\"\n"
 #endif
-        ".byte 0\n"
-        ".previous\n");
+        ".byte 0\n.previous\n");
 // clang-format on
 extern const char bridge_text[];
 
@@ -72,14 +74,14 @@ struct bridge_counts {
     uint64_t late;       // came after the watermark had passed them: cannot be, so this says how often it was
     uint64_t reordered;  // were overtaken in the ring buffer, and put right
     uint64_t own_bios, own_events, own_overflow, chain_cut, untold_threads, calls_32bit;
-    uint64_t most_bytes;  // the fullest that the ring buffer was found
-    uint64_t cpu_ns;      // of the thread
-    uint64_t rounds;
+    uint64_t followed;           // the process, as the root numbers it; 0: none
+    uint64_t most_bytes;         // the fullest that the ring buffer was found
+    uint64_t cpu_ns, rounds;     // of the thread
+    uint64_t first_ns, last_ns;  // of the events passed on
 };
 
 struct bridge {
-    // the ring buffer, see kernel/bpf/ringbuf.c: a page with the consumer's position, one with the producer's, the data
-    // twice
+    // the ring buffer (kernel/bpf/ringbuf.c): a page with the consumer's position, one with the producer's, data twice
     _Atomic uint64_t *consumer;
     _Atomic uint64_t *producer;
     const uint8_t *data;
@@ -110,8 +112,7 @@ struct bridge {
 
 static uint64_t clock_ns(clockid_t clock) {
     struct timespec t;
-    clock_gettime(clock, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    return clock_gettime(clock, &t), (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 static void say_lost(struct bridge *b, uint64_t time_ns, int32_t cpu, uint64_t count, const char *why) {
@@ -132,6 +133,8 @@ static void pass_on(struct bridge *b, const struct bridge_event *e) {
     if (pass_event(e, b->seq[cpu] + 1)) {
         ++b->seq[cpu];
         ++b->counts.sent[e->kind];
+        b->counts.last_ns = e->ktime;
+        if (b->counts.first_ns == 0) b->counts.first_ns = e->ktime;
     } else {
         ++b->counts.not_enabled;
     }
@@ -239,8 +242,7 @@ static void tell_misses(struct bridge *b) {
     for (int i = 0; i < b->program_count; ++i) {
         struct bpf_prog_info info;
         union bpf_attr attr;
-        memset(&info, 0, sizeof(info));
-        memset(&attr, 0, sizeof(attr));
+        memset(&info, 0, sizeof(info)), memset(&attr, 0, sizeof(attr));
         attr.info.bpf_fd = (uint32_t)b->programs[i];
         attr.info.info_len = sizeof(info);
         attr.info.info = (uint64_t)(uintptr_t)&info;
@@ -275,6 +277,7 @@ static void finish(struct bridge *b) {
         b->counts.untold_threads += b->cpus[cpu].untold_threads;
         b->counts.calls_32bit += b->cpus[cpu].calls_32bit;
     }
+    b->counts.followed = b->control->followed;
     b->counts.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
@@ -329,8 +332,8 @@ static void *map(int fd, size_t size, int protection, size_t offset) {
 
 EXPORT const char *bridge_program_text(void) { return bridge_text; }
 
-// Begin to pass on. The maps' and programs' descriptors stay the caller's and must be open until bridge_finish(). NULL
-// with errno set if that is not possible; `own_tgids` (0: unused) are whose I/O is left out.
+// Begin to pass on. Descriptors stay the caller's, open until bridge_finish(). NULL with errno set if that is not
+// possible; `own_tgids` (0: unused) are whose I/O is left out.
 EXPORT struct bridge *bridge_start(int ring_fd, uint64_t ring_bytes, int control_fd, int cpus_fd, uint32_t cpu_count,
                                    const int *programs, uint32_t program_count, uint64_t period_ns,
                                    const uint32_t own_tgids[OWN_TGIDS]) {
@@ -371,18 +374,16 @@ failed : {
 // What the programs have been told to record, a bit per kind.
 EXPORT uint64_t bridge_mask(const struct bridge *b) { return b->control->mask; }
 
-// Record the system calls of this process (as our PID namespace numbers it) and of whom it forks, from its next call
-// on.
+// Record this process (as our PID namespace numbers it) and what it forks, from its next call on.
 EXPORT void bridge_follow(struct bridge *b, uint32_t pid) { b->control->follow = pid; }
 
 // How many events of each of the first `kinds` kinds have been passed on so far. The thread goes on counting.
 EXPORT void bridge_sent(const struct bridge *b, uint64_t *sent, uint32_t kinds) {
-    for (uint32_t kind = 0; kind < kinds && kind < KIND_COUNT; ++kind)
-        sent[kind] = *(const volatile uint64_t *)&b->counts.sent[kind];
+    const volatile uint64_t *counted = b->counts.sent;
+    for (uint32_t kind = 0; kind < kinds && kind < KIND_COUNT; ++kind) sent[kind] = counted[kind];
 }
 
-// Tell the programs to be quiet, all at once and for good: while the caller detaches one after another, which it does
-// next, a request would lose some of its steps. Then bridge_finish().
+// Tell the programs to be quiet, all at once: while the caller detaches them one by one a request would lose steps.
 EXPORT void bridge_quiet(struct bridge *b) {
     pthread_mutex_lock(&b->asking);
     b->quiet = true;

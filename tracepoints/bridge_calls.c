@@ -13,6 +13,12 @@
 
 #include "call_tp.h"
 
+// The same events as functions that write them (tp_writer.h).
+#include "bridge_stream.h"
+#include "tp_writer.h"
+#define LTTNG_UST_TRACEPOINT_HEADER_MULTI_READ
+#include "call_tp.h"
+
 uint64_t enabled_calls(void) {
     uint64_t mask = 0;
 #define X(name, fields, result)                                                                                        \
@@ -38,8 +44,14 @@ NUMBERED(sendfile64);
 NUMBERED(io_submit);
 NUMBERED(io_getevents);
 NUMBERED(io_pgetevents);
+NUMBERED(io_uring_enter);
 NUMBERED(copy_file_range);
 NUMBERED(splice);
+
+bool uring_enabled(void) {
+    return lttng_ust_tracepoint_enabled(syscall, io_uring_submit_req) &&
+           lttng_ust_tracepoint_enabled(syscall, io_uring_complete);
+}
 
 void number_calls(volatile __u8 *call_of) {
 #define X(name, fields, result)                                                                                        \
@@ -81,15 +93,26 @@ static void write_iocbs(const struct block_event *e) {
     free(behind);
 }
 
-bool pass_call(const struct block_event *e, uint64_t seq) {
-    const bool entry = e->kind == KIND_CALL_ENTRY;
-    write_iocbs(e);
 #define SEND(event)                                                                                                    \
     do {                                                                                                               \
         if (!lttng_ust_tracepoint_enabled(syscall, event)) return false;                                               \
-        lttng_ust_do_tracepoint(syscall, event, e, seq);                                                               \
+        write_syscall_##event(e->ktime, e, seq);                                                                       \
         return true;                                                                                                   \
     } while (0)
+
+bool pass_uring(const struct block_event *e, uint64_t seq) {
+    switch (e->call) {
+    case URING_SUBMIT: SEND(io_uring_submit_req);
+    case URING_TO_WORKER: SEND(io_uring_queue_async_work);
+    case URING_WORK: SEND(io_uring_work);
+    case URING_COMPLETE: SEND(io_uring_complete);
+    }
+    return false;
+}
+
+bool pass_call(const struct block_event *e, uint64_t seq) {
+    const bool entry = e->kind == KIND_CALL_ENTRY;
+    write_iocbs(e);
     switch (e->call) {
 #define X(name, fields, result)                                                                                        \
     case CALL_##name:                                                                                                  \

@@ -18,6 +18,7 @@
 #define CALL_NUMBER_preadv2 9
 #define CALL_NUMBER_pwritev2 10
 #define CALL_NUMBER_sendfile64 15
+#define CALL_NUMBER_io_uring_enter 21
 #define CALL_NUMBER_copy_file_range 22
 #define CALL_NUMBER_splice 23
 // opline_calls that queue I/Os by iocbs, and that take them
@@ -32,7 +33,8 @@ struct bridge_control {
     __u64 own_live;              // how many bios of ours are under way; 0: no need to look them up
     __u32 own_tgids[OWN_TGIDS];  // whose I/O is left out; 0: unused
     __u64 calls;                 // bit per opline_call (calls.h): wanted now
-    __u32 follow;  // the process whose system calls are wanted, put into the tree by its next one; 0: none
+    __u32 follow;    // the process whose system calls are wanted, put into the tree by its next one; 0: none
+    __u32 followed;  // by the programs: the root's number of that process, once it is in the tree
     __u8 call_of[CALL_NUMBERS];  // system call's number → opline_call; 0: not ours
 };
 

@@ -3,7 +3,7 @@
 // (syscall:syscall_entry_pread64, syscall:syscall_exit_pread64), with its fields; and in each
 //
 //   ktime           CLOCK_MONOTONIC ns in the kernel: the event's time
-//   tid, pid, comm  the calling thread, its process (as the collector's PID namespace numbers them) and name: LTTng's contexts
+//   tid, pid, comm  the calling thread, its process (as the root PID namespace numbers them) and name: LTTng's contexts
 //   file_dev, inode   where there is an fd: the file's, the number of its file system's device as the kernel has it; 0: unknown
 //   pos             of calls that name no place: the file's own when the call began, its end if it is written and was opened with O_APPEND;
 //                   pos, pos_l of calls that name one: what they name; of those that append the file's end, instead of -1 the file's own.
@@ -11,6 +11,12 @@
 //   cpu, seq        as in block_tp.h, of which this is a part: one stream, one order
 //   iocbs           of io_submit, and of the exits of io_getevents and io_pgetevents: addresses of the iocbs that are queued, or were taken,
 //                   the first 256 of them: hexadecimal numbers with commas between them, 0: it could not be read
+//
+//   told            of io_uring_enter: its requests that read, write or sync have events of their own: io_uring_submit_req when a thread submits
+//                   one, io_uring_queue_async_work when it is handed to a worker, io_uring_work before a worker's first bio for it,
+//                   io_uring_complete when its completion is there for the application
+//   req, opcode     of these: the request (struct io_kiocb *), and what it does (enum io_uring_op); pos -1: it has no place; len of a vectored
+//                   one: how many pieces of memory; fd -1: a file that is registered with the ring; res: bytes, or below 0 an error
 //
 // An exit has `ret`.
 
@@ -81,6 +87,8 @@ CALL_CLASS(aio_submit,
     lttng_ust_field_integer_hex(uint64_t, ctx_id, e->args[0])
     lttng_ust_field_integer(int64_t, nr, (int64_t)e->args[1])
     lttng_ust_field_integer_hex(uint64_t, iocbpp, e->args[2])
+    lttng_ust_field_integer(uint32_t, file_dev, e->dev)
+    lttng_ust_field_integer(uint64_t, inode, e->inode)
     CALL_IOCBS)
 CALL_CLASS(aio_reap,
     lttng_ust_field_integer_hex(uint64_t, ctx_id, e->args[0])
@@ -93,7 +101,8 @@ CALL_CLASS(uring_enter, CALL_FD
     lttng_ust_field_integer(uint32_t, min_complete, (uint32_t)e->args[2])
     lttng_ust_field_integer(uint32_t, flags, (uint32_t)e->args[3])
     lttng_ust_field_integer_hex(uint64_t, argp, e->args[4])
-    lttng_ust_field_integer(uint64_t, argsz, e->args[5]))
+    lttng_ust_field_integer(uint64_t, argsz, e->args[5])
+    lttng_ust_field_integer(uint8_t, told, (uint8_t)e->old_dev))
 CALL_CLASS(sendfile,
     lttng_ust_field_integer(uint32_t, out_fd, (uint32_t)e->args[0])
     lttng_ust_field_integer(uint32_t, file_dev, e->dev)
@@ -111,6 +120,26 @@ CALL_CLASS(copy_range,
     lttng_ust_field_integer(uint32_t, flags, (uint32_t)e->args[5]))
 CALL_CLASS(returned, lttng_ust_field_integer(int64_t, ret, (int64_t)e->args[0]))
 CALL_CLASS(taken, lttng_ust_field_integer(int64_t, ret, (int64_t)e->args[0]) CALL_IOCBS)
+
+CALL_CLASS(uring_request,
+    lttng_ust_field_integer_hex(uint64_t, req, e->args[0])
+    lttng_ust_field_integer(uint8_t, opcode, (uint8_t)e->args[3]))
+CALL_CLASS(uring_submitted,
+    lttng_ust_field_integer_hex(uint64_t, req, e->args[0])
+    lttng_ust_field_integer(uint8_t, opcode, (uint8_t)e->args[3])
+    lttng_ust_field_integer(int32_t, fd, (int32_t)e->args[4])
+    lttng_ust_field_integer(uint32_t, file_dev, e->dev)
+    lttng_ust_field_integer(uint64_t, inode, e->inode)
+    lttng_ust_field_integer(int64_t, pos, (int64_t)e->args[1])
+    lttng_ust_field_integer(uint64_t, len, e->args[2]))
+CALL_CLASS(uring_completed,
+    lttng_ust_field_integer_hex(uint64_t, req, e->args[0])
+    lttng_ust_field_integer(uint8_t, opcode, (uint8_t)e->args[3])
+    lttng_ust_field_integer(int64_t, res, (int64_t)e->args[2]))
+LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(syscall, uring_submitted, syscall, io_uring_submit_req, CALL_ARGS)
+LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(syscall, uring_request, syscall, io_uring_queue_async_work, CALL_ARGS)
+LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(syscall, uring_request, syscall, io_uring_work, CALL_ARGS)
+LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(syscall, uring_completed, syscall, io_uring_complete, CALL_ARGS)
 
 #define X(name, fields, result)                                                                                        \
     LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(syscall, fields, syscall, syscall_entry_##name, CALL_ARGS)                     \

@@ -60,6 +60,8 @@ static inline void read_iocbs(u64 *to, u32 most, u64 from, u32 step, u32 count) 
 #define APPENDS_THIS_TIME 0x10  // RWF_APPEND, RWF_NOAPPEND (include/uapi/linux/fs.h)
 #define HOLDS_TO_ITS_PLACE 0x20
 
+static inline int opened_to_append(u64 file) { return ((u32)pointer_at(file + O_FILE_FLAGS) & OPENED_TO_APPEND) != 0; }
+
 // Does the call write at the file's end, wherever the file is, and whatever place the call names?
 static inline int appends(struct block_event *e, u64 file) {
     u32 how = 0;
@@ -70,15 +72,19 @@ static inline int appends(struct block_event *e, u64 file) {
     case CALL_NUMBER_pwritev2: how = e->args[5];
     }
     if (how & APPENDS_THIS_TIME) return 1;
-    return !(how & HOLDS_TO_ITS_PLACE) && ((u32)pointer_at(file + O_FILE_FLAGS) & OPENED_TO_APPEND);
+    return !(how & HOLDS_TO_ITS_PLACE) && opened_to_append(file);
 }
 
-// The file behind a descriptor of this thread: which one it is now, not which one it was opened as. 0: none.
-static inline u64 fill_file(struct block_event *e, u32 fd) {
+// The file (struct file) behind a descriptor of this thread; 0: none.
+static inline u64 file_of(u32 fd) {
     u64 files = pointer_at(bpf_get_current_task() + O_TASK_FILES);
     u64 table = files ? pointer_at(files + O_FILES_FDT) : 0;
     if (!table || fd >= (u32)pointer_at(table + O_FDT_MAX)) return 0;
-    u64 file = pointer_at(pointer_at(table + O_FDT_FD) + 8ull * fd);
+    return pointer_at(pointer_at(table + O_FDT_FD) + 8ull * fd);
+}
+
+// Which file it is now, not which one it was opened as; `file`, 0: it has no inode.
+static inline u64 fill_inode(struct block_event *e, u64 file) {
     u64 inode = file ? pointer_at(file + O_FILE_INODE) : 0;
     if (!inode) return 0;
     e->inode = pointer_at(inode + O_INODE_INO);
@@ -86,19 +92,28 @@ static inline u64 fill_file(struct block_event *e, u32 fd) {
     return file;
 }
 
+static inline u64 fill_file(struct block_event *e, u32 fd) { return fill_inode(e, file_of(fd)); }
+
 // Where the call is going to read or write a regular file or a block device; -1: nowhere that has a number. Two threads
 // that use one descriptor at once may both be here before either moves it.
-static inline u64 place_in(struct block_event *e, u64 file) {
+static inline u64 place_in(int at_end, u64 file) {
     u64 inode = file ? pointer_at(file + O_FILE_INODE) : 0;
     u32 type = inode ? (u32)pointer_at(inode + O_INODE_MODE) & 0170000 : 0;
     if (type != 0100000 && type != 0060000) return -1;
-    return pointer_at(appends(e, file) ? inode + O_INODE_SIZE : file + O_FILE_POS);
+    return pointer_at(at_end ? inode + O_INODE_SIZE : file + O_FILE_POS);
 }
 
 // Of calls that name a place, in their fourth argument: it is another one if they append, or say -1: where the file is.
 static inline void correct_place(struct block_event *e, u64 file) {
+    int at_end = file && appends(e, file);
     int own = (e->call == CALL_NUMBER_preadv2 || e->call == CALL_NUMBER_pwritev2) && e->args[3] == ~0ull;
-    if (file && (own || appends(e, file))) e->args[3] = place_in(e, file);
+    if (file && (own || at_end)) e->args[3] = place_in(at_end, file);
+}
+
+// Of the file behind this descriptor, which is the record's.
+static inline u64 place_behind(struct block_event *e, u32 fd) {
+    u64 file = fill_file(e, fd);
+    return place_in(file && appends(e, file), file);
 }
 
 // Which argument is not wanted and makes room for the place.
@@ -107,19 +122,20 @@ static inline void fill_files(struct block_event *e) {
     case CALL_NUMBER_read:
     case CALL_NUMBER_write:
     case CALL_NUMBER_readv:
-    case CALL_NUMBER_writev: e->args[3] = place_in(e, fill_file(e, e->args[0])); return;
+    case CALL_NUMBER_writev: e->args[3] = place_behind(e, e->args[0]); return;
     case CALL_NUMBER_pwrite64:
     case CALL_NUMBER_pwritev:
     case CALL_NUMBER_preadv2:
     case CALL_NUMBER_pwritev2: correct_place(e, fill_file(e, e->args[0])); return;
-    case CALL_NUMBER_sendfile64: e->args[4] = place_in(e, fill_file(e, e->args[0])); return;
+    case CALL_NUMBER_sendfile64: e->args[4] = place_behind(e, e->args[0]); return;
     case CALL_NUMBER_copy_file_range:
     case CALL_NUMBER_splice: {
-        u64 named = e->args[3], place = place_in(e, fill_file(e, e->args[2]));
+        u64 named = e->args[3], place = place_behind(e, e->args[2]);
         if (named && bpf_probe_read_user(&place, sizeof(place), (void *)named)) place = -1;
         e->args[1] = place;
         return;
     }
+    case CALL_NUMBER_io_uring_enter: e->old_dev = wanted(KIND_URING) != 0; return;
     default:
         if (e->call <= CALLS_WITH_FILE) fill_file(e, e->args[0]);
     }
@@ -134,6 +150,20 @@ static inline void fill_arguments(struct block_event *e, const char *r) {
     e->args[5] = GET(u64, r, REGS_LOW, O_REG_5);
 }
 
+// The file of a call's iocbs, and the descriptor in old_dev, if all of them name the same: aio_fildes of struct iocb is
+// at byte 20 (include/uapi/linux/aio_abi.h).
+static inline void fill_file_of_iocbs(struct block_event *e, const u64 *iocbs, u32 most, u32 count) {
+    u32 first = 0, fd = 0;
+    for (u32 i = 0; i < most && i < count; ++i) {
+        asm volatile("" : "+r"(i));  // the kernel's verifier must find both conditions
+        if (!iocbs[i] || bpf_probe_read_user(&fd, sizeof(fd), (void *)(iocbs[i] + 20))) return;
+        if (i == 0) first = fd;
+        if (fd != first) return;
+    }
+    e->old_dev = first;
+    if (count) fill_file(e, first);
+}
+
 // io_submit(ctx, nr, iocbpp): which iocbs it queues.
 static inline int on_io_submit(const char *r) {
     u32 count = iocbs_told(GET(s64, r, REGS_LOW, O_REG_1));
@@ -145,6 +175,7 @@ static inline int on_io_submit(const char *r) {
         u32 bytes = count * sizeof(x->iocbs[0]);
         asm volatile("" : "+r"(bytes));  // the kernel's verifier must find the condition
         if (bytes <= sizeof(x->iocbs)) bpf_probe_read_user(x->iocbs, bytes, (void *)from);
+        fill_file_of_iocbs(&x->e, x->iocbs, IOCBS_MOST, count);
         events.ringbuf_submit(x, RB_NO_WAKEUP);
         return 0;
     }
@@ -152,6 +183,7 @@ static inline int on_io_submit(const char *r) {
     if (!e) return 0;
     fill_arguments(e, r);
     read_iocbs(e->args + 6 - IOCBS_IN_ENTRY, IOCBS_IN_ENTRY, from, 8, count);
+    fill_file_of_iocbs(e, e->args + 6 - IOCBS_IN_ENTRY, IOCBS_IN_ENTRY, count);
     events.ringbuf_submit(e, RB_NO_WAKEUP);
     return 0;
 }

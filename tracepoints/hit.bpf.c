@@ -27,7 +27,7 @@ READ_AS(u64, u64)
 READ_AS(s64, s64)
 
 static inline void begin_hit(struct hit_head *h, struct bridge_cpu *cpu, u32 kind) {
-    h->ktime = bpf_ktime_get_ns();
+    h->ktime = now_ns();
     h->lost = cpu->lost;
     h->cpu = bpf_get_smp_processor_id();
     h->kind = kind;

@@ -3,7 +3,8 @@
 // are, in the order of their time, into a pipe (opline/readers/ring.py reads them). No LTTng has a part in it.
 //
 // Besides the kinds of block_event.h there are two, which end a run of records: LIVE_MARK, everything up to its `ktime`
-// has been passed on; LIVE_LOST, `args[0]` events are missing before its `ktime`.
+// has been passed on; LIVE_LOST, `args[0]` events are missing before its `ktime`. A third, LIVE_CGROUP, comes in a row:
+// each has 40 bytes of the path of the cgroup `args[0]`, from args[1] on, and in `dev` how many bytes are left.
 //
 // A reader that is slow lets the pipe fill, then the bridge waits, then the ring buffer fills, and what finds no room
 // there is counted: memory is bounded, and a loss is told. A reader that is gone ends it: nothing is written any more.
@@ -13,10 +14,12 @@
 
 #include "block_error.h"
 #include "bridge_record.h"
+#include "cgroup_paths.h"
 
 #define bridge_event block_event
 
 enum {
+    LIVE_CGROUP = 253,
     LIVE_LOST = 254,
     LIVE_MARK = 255,
     LIVE_RECORDS = 2048,
@@ -74,8 +77,25 @@ static inline bool gives_way(const struct block_event *e) {
     return false;
 }
 
+static void live_put_cgroup(const struct known_path *c, uint64_t time_ns) {
+    struct block_event e;
+    for (size_t left = strlen(c->path); left > 0;) {
+        const size_t bytes = left < sizeof(e.args[0]) * 5 ? left : sizeof(e.args[0]) * 5;
+        memset(&e, 0, sizeof(e));
+        e.kind = LIVE_CGROUP;
+        e.ktime = time_ns;
+        e.args[0] = c->number;
+        memcpy(&e.args[1], c->path + strlen(c->path) - left, bytes);
+        e.dev = (uint32_t)left;
+        left -= bytes;
+        live_put(&e);
+    }
+}
+
 static bool pass_event(const struct block_event *e, uint64_t seq) {
     (void)seq;
+    const struct known_path *c = cgroup_to_tell(e);
+    if (c) live_put_cgroup(c, e->ktime);
     live_put(e);
     return true;
 }
@@ -100,6 +120,8 @@ static bool pass_lost_states(uint64_t time_ns, uint64_t until_ns, int32_t cpu, u
     (void)time_ns, (void)until_ns, (void)cpu, (void)count;
     return false;
 }
+
+__attribute__((visibility("default"))) uint64_t paths_told(void) { return cgroups.paths.told; }
 
 // Before bridge_start(): the pipe that the records go into.
 __attribute__((visibility("default"))) void live_open(int pipe) {

@@ -26,28 +26,11 @@ static inline struct block_event *reserve_state(void) {
         return 0;
     }
     __sync_fetch_and_add(&cpu->states, 1);
-    e->ktime = bpf_ktime_get_ns();
+    e->ktime = now_ns();
     e->lost = cpu->lost;
     e->cpu = bpf_get_smp_processor_id();
     e->kind = KIND_OFF_CPU;
     return e;
-}
-
-// As the collector's PID namespace numbers it; all ones: it is not in it.
-static inline u32 tid_of(u64 task) {
-#ifdef PIDNS_INO
-    u64 pid = pointer_at(task + O_TASK_THREAD_PID);
-    u32 level = (u32)pointer_at(pid + O_PID_LEVEL);
-#pragma unroll
-    for (u32 i = 0; i < 4; ++i) {
-        u64 number = pid + O_PID_NUMBERS + i * UPID_BYTES;
-        if (i > level) break;
-        if ((u32)pointer_at(pointer_at(number + O_UPID_NS) + O_PIDNS_INUM) == PIDNS_INO) return (u32)pointer_at(number);
-    }
-    return ~0u;
-#else
-    return (u32)pointer_at(task + O_TASK_PID);
-#endif
 }
 
 // What the kernel's own event prints (__trace_sched_switch_state, include/trace/events/sched.h), as LTTng writes it:
@@ -62,7 +45,7 @@ static inline u64 state_of(u64 preempt, u32 state) {
 static inline void came_back(u64 task, struct thread_off *t) {
     struct block_event *e = reserve_state();
     if (e) {
-        e->tid = tid_of(task);
+        e->tid = (u32)pointer_at(task + O_TASK_PID);
         e->pid = t->waker;
         e->args[0] = t->off_at;
         e->args[1] = t->woken_at;
@@ -85,7 +68,7 @@ int on_sched_switch(struct bpf_raw_tracepoint_args *ctx) {
 #else
         u32 state = (u32)pointer_at(ctx->args[A_sched_switch_prev] + O_TASK_STATE);
 #endif
-        t->off_at = bpf_ktime_get_ns();
+        t->off_at = now_ns();
         t->state = state_of(ctx->args[0] & 1, state);
     }
     u64 task = ctx->args[A_sched_switch_next];
@@ -103,7 +86,7 @@ int on_sched_waking(struct bpf_raw_tracepoint_args *ctx) {
     if (!t) return 0;
     t->waker = (u32)current_ids();  // who wakes it, or was interrupted by what does
     bpf_get_current_comm(t->comm, sizeof(t->comm));
-    t->woken_at = bpf_ktime_get_ns();
+    t->woken_at = now_ns();
     return 0;
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Whose system calls and scheduler states are recorded: the command and whom it forks. Compiled behind block.bpf.c,
-// before calls.bpf.c and states.bpf.c, if the recorder asks for either.
+// The processes that the recording is about: the command and all that it forks, or those that are attached to. Compiled
+// behind block.bpf.c, before calls.bpf.c and states.bpf.c: only these processes' system calls and states are recorded.
 //
 // The first of these programs that the command's process runs into (bridge_control.follow) puts it into `tree`, and its
-// thread into `threads`; sched_process_fork adds whom they fork.
+// thread into `threads`; sched_process_fork adds whom they fork. Each fork, exec and exit of a process in `tree` is an
+// event: it tells whose block I/O is the recorded programs', and which program a process ran when.
 
 #ifdef O_TASK_TGID
 
@@ -25,6 +26,11 @@ struct thread_marks {
 };
 BPF_ARRAY(marks, struct thread_marks, 1);
 
+static inline int in_tree_already(u64 task) {
+    u32 process = (u32)pointer_at(task + O_TASK_TGID);
+    return tree.lookup(&process) != 0;
+}
+
 static inline struct thread_off *thread_of(u32 tid) {
     u32 zero = 0;
     struct thread_marks *m = marks.lookup(&zero);
@@ -36,10 +42,20 @@ static inline void add_thread(u32 tid) {
     u32 zero = 0;
     struct thread_marks *m = marks.lookup(&zero);
     if (m) m->of[tid & 65535] = 1;
-    fresh.off_at = bpf_ktime_get_ns();
+    fresh.off_at = now_ns();
     if (threads.update(&tid, &fresh) == 0) return;
     struct bridge_cpu *cpu = this_cpu();
     if (cpu) __sync_fetch_and_add(&cpu->untold_threads, 1);
+}
+
+static inline void tell_process(u8 step, u32 process, u32 parent) {
+    if (!wanted(KIND_PROCESS)) return;
+    struct block_event *e = reserve(KIND_PROCESS);
+    if (!e) return;
+    e->call = step;
+    e->tid = process;
+    e->pid = parent;
+    events.ringbuf_submit(e, RB_NO_WAKEUP);
 }
 
 static inline int in_tree(struct bridge_control *c) {
@@ -47,9 +63,11 @@ static inline int in_tree(struct bridge_control *c) {
     u32 tgid = ids >> 32;
     u8 one = 1;
     if (tree.lookup(&tgid)) return 1;
-    if (!c->follow || c->follow != (u32)(current_ids() >> 32)) return 0;
+    if (!c->follow || c->follow != (u32)(ids_in_our_namespace() >> 32)) return 0;
     tree.update(&tgid, &one);
     add_thread((u32)ids);
+    tell_thread(bpf_get_current_task(), 1);
+    c->followed = tgid;
     c->follow = 0;  // whoever comes next is a child, or nobody of ours
     return 1;
 }
@@ -58,10 +76,25 @@ int on_sched_process_fork(struct bpf_raw_tracepoint_args *ctx) {
     u32 zero = 0, tgid = bpf_get_current_pid_tgid() >> 32;
     u8 one = 1;
     struct bridge_control *c = control.lookup(&zero);
-    if (!c || !in_tree(c)) return 0;
+    if (!c) return 0;
+    if (!in_tree(c)) {
+        tell_if_in_namespace(ctx->args[1]);
+        return 0;
+    }
+    tell_thread(ctx->args[1], 0);
     u32 child = (u32)pointer_at(ctx->args[1] + O_TASK_TGID);
-    if (child != tgid) tree.update(&child, &one);
+    if (child != tgid) {
+        tree.update(&child, &one);
+        tell_process(PROCESS_FORK, child, tgid);
+    }
     add_thread((u32)pointer_at(ctx->args[1] + O_TASK_PID));
+    return 0;
+}
+
+int on_sched_process_exec(struct bpf_raw_tracepoint_args *ctx) {
+    u32 zero = 0;
+    struct bridge_control *c = control.lookup(&zero);
+    if (c && in_tree(c)) tell_process(PROCESS_EXEC, current_ids() >> 32, 0);
     return 0;
 }
 
@@ -72,7 +105,10 @@ int on_sched_process_exit(struct bpf_raw_tracepoint_args *ctx) {
     if (!tree.lookup(&tgid)) return 0;
     threads.delete(&tid);
     u64 signal = pointer_at(ctx->args[0] + O_TASK_SIGNAL);
-    if (signal && (u32)pointer_at(signal + O_SIGNAL_LIVE) == 0) tree.delete(&tgid);
+    if (signal && (u32)pointer_at(signal + O_SIGNAL_LIVE) == 0) {
+        tell_process(PROCESS_EXIT, current_ids() >> 32, 0);
+        tree.delete(&tgid);
+    }
     return 0;
 }
 

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+from opline import memory
 from opline.errors import OplineError, UsageError
 from opline.talk import explaining, talk
 from opline_analyses.base import interrupts
@@ -48,6 +49,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         (
             ("record", "record", "record a command, or what runs: its events and the block layer's"),
             ("doctor", "doctor", "what this machine can capture, with what, and what to install"),
+            ("join", "join", "recordings of several hosts on one clock, as one run"),
         ),
     ),
     (
@@ -59,12 +61,13 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("report", "report", "the run as one HTML page, to look at and to mail"),
             ("view", "view", "the page of runs of any size, in a browser on this machine"),
             ("plot", "plot", "every op of the run over time; one op; distributions (PNG, SVG)"),
-            ("graph", "graph", "which point follows which, how often, how long; compare two runs"),
+            ("graph", "graph", "the graph of points: how often, how fast; compare two runs"),
             ("requests", "requests", "one line per block request: steps, owner, queue met"),
             ("compare", "compare", "what has changed between two runs, or several of each: verdicts"),
             ("btt", "btt", "the block layer's intervals per device: btt's tables, but exact"),
             ("interference", "interference", "who an op's block requests waited for, by owner"),
             ("coverage", "coverage", "how much of the time that the client reports is accounted for"),
+            ("hosts", "hosts", "the hosts of a cluster: clock offset, rate, bound, messages"),
         ),
     ),
     (
@@ -73,9 +76,9 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("hist", "hist", "latency distributions: per interval, per device, side by side"),
             ("iostat", "iostat", "rates, sizes, latencies, queue and utilisation per interval"),
             ("heatmap", "heatmap", "latency, size or offset of all I/Os over time: terminal or SVG"),
-            ("outliers", "outliers", "I/Os above a threshold; the odd disk against a good one"),
+            ("outliers", "outliers", "I/Os above a threshold; a suspect disk against a healthy one"),
             ("log", "log", "every I/O on a line, in iosnoop's columns"),
-            ("bitesize", "bitesize", "how large the issued I/Os are, in buckets of one's own choice"),
+            ("bitesize", "bitesize", "sizes of the issued I/Os, in custom buckets"),
             ("burst", "burst", "bursts that a mean hides, whether they return, and where to look"),
             ("top", "top", "devices, threads, slow I/Os, ops now: one screen with keys"),
             ("live", "live", "hist, iostat, outliers, log, bitesize or heatmap, while it runs"),
@@ -93,23 +96,36 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
     (
         "Trust",
         (
+            ("what", "what", "what a file is, what is in it, which commands take it"),
             ("losses", "losses", "the fate of every event, what is missing, and what to do about it"),
             ("model", "model", "check an op model, also against a trace"),
         ),
     ),
 )
 
+_DRAWING = ("graph", "heatmap", "live", "plot", "record")  # the others' -o is of text; of the last a directory
 _READ, _WRITTEN = ("run", "run2", "trace"), ("output", "per_op", "save", "junit", "plot")  # arguments of commands
 
+#: What people come with, and what to type: README has them with their answers, and those about applications before the
+#: last two.
+_QUESTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("What do my disks do now?", ("opline top",)),
+    ("Why is my fio job's p99 high?", ("opline record -o run1 -- fio job.fio", "opline why run1")),
+    ("Where does my own program spend its time?", ("opline record -o run1 -- ./my-program", "opline why run1")),
+    (
+        "What does a running PostgreSQL wait for?",
+        ("opline record -o pg --model postgresql-server --comm postgres --duration 10", "opline why pg"),
+    ),
+    ("A colleague sent a trace.", ("opline what FILE",)),
+    ("What has changed since yesterday?", ("opline compare run1 run2",)),
+)
+
 EPILOG = """\
-A RUN is a run's directory, a recording (opline record -o DIR), or a trace; a
-trace needs --model.
+RUN is a run, a recording (opline record -o DIR) or a trace: opline what FILE.
 
 examples:
   opline record -o run1 -- ./my-benchmark
-  opline ops run1 --slowest 3
   opline stages run1
-  opline csv run1 > ops.csv
 
 `opline COMMAND --help` explains one command. --verbose says what reads a trace.
 """
@@ -138,6 +154,23 @@ def overview() -> str:
         lines += [f"  {name:12} {text}" for name, _, text in group]
     lines.append("")
     return "\n".join(lines) + "\n" + EPILOG
+
+
+def asked() -> list[tuple[str, tuple[str, ...]]]:
+    """The questions in README's order, each with its commands."""
+    from opline.applications import table
+
+    return [*_QUESTIONS[:-2], *table.questions(), *_QUESTIONS[-2:]]
+
+
+def questions() -> str:
+    """What `opline` alone prints."""
+    lines = ["opline follows one application operation down to the disk and back. Ask it:", ""]
+    for question, commands in asked():
+        lines += [question, *(f"  {command}" for command in commands)]
+    return "\n".join(
+        (*lines, "", "`opline --help` lists all commands; `opline doctor` says what this machine can record.\n")
+    )
 
 
 def parser_of(name: str) -> argparse.ArgumentParser:
@@ -193,7 +226,7 @@ def _dispatch(argv: Sequence[str]) -> int:
     if argv and argv[0] == "--verbose":  # before the command as after it
         argv = [argv[1], argv[0], *argv[2:]] if len(argv) > 1 else []
     if not argv:
-        sys.stderr.write(overview())
+        sys.stderr.write(questions())
         return 2
     name = argv[0]
     if name in ("-h", "--help", "help"):
@@ -223,7 +256,12 @@ def _dispatch(argv: Sequence[str]) -> int:
     mixed = getattr(command, "INTERMIXED", False)  # further positionals may stand behind options
     args = (parser.parse_intermixed_args if mixed else parser.parse_args)(rewritten)
     _check_files(args)
-    with explaining(args.verbose), _threads(args.threads):
+    from opline_analyses.base.files import escaped_on_terminals, refuse_picture
+
+    if name not in _DRAWING:
+        refuse_picture(getattr(args, "output", None), name)
+    is_csv = name == "csv" or getattr(args, "csv", False) is True
+    with explaining(args.verbose), _threads(args.threads), escaped_on_terminals(is_csv):
         return command.run(args)
 
 
@@ -262,12 +300,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; gives the exit status."""
     try:
         try:
+            memory.spare()
             status = _dispatch(sys.argv[1:] if argv is None else argv)
             sys.stdout.flush()
         except BaseException:
             if interrupts.taken() is not None:  # whatever somebody else has made of it
                 raise KeyboardInterrupt from None
             raise
+    except Exception as error:
+        if not memory.ran_out(error):
+            return _told(error)
+        talk("out of memory. Take a part of the run (--since, --until, --slowest), or allow more (`ulimit -v`).")
+        return 1
+    except KeyboardInterrupt:
+        interrupts.disarm()
+        return 128 + (interrupts.taken() or signal.SIGINT)
+    except SystemExit as stop:  # argparse: 0 after --help, 2 for usage
+        return stop.code if isinstance(stop.code, int) else 2
+    return status
+
+
+def _told(failure: Exception) -> int:
+    """Says what has gone wrong; the exit status."""
+    try:
+        raise failure
     except OplineError as error:
         talk(*error.lines)
         return error.exit_code
@@ -282,18 +338,17 @@ def main(argv: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left can't be written either
         talk(f"{what}: {error.strerror or error}")
         return 1
-    except KeyboardInterrupt:
-        interrupts.disarm()
-        return 128 + (interrupts.taken() or signal.SIGINT)
     except Exception as error:  # a fault of ours: still one line, and a way to see more
+        from opline_analyses.base.extras import missing_extra
+
+        if (line := missing_extra(error)) is not None:
+            talk(line)
+            return 1
         if os.environ.get("OPLINE_DEBUG"):
             raise
         what = " ".join(f"{type(error).__name__}: {error}".split())
         talk(f"internal error: {what}. Please report it; OPLINE_DEBUG=1 shows where it is.")
         return 1
-    except SystemExit as stop:  # argparse: 0 after --help, 2 for usage
-        return stop.code if isinstance(stop.code, int) else 2
-    return status
 
 
 def _closed_are_opened() -> None:

@@ -12,23 +12,28 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from opline_analyses.api import Heatmap as Heatmap
-    from opline_analyses.api import LossWarning as LossWarning
-    from opline_analyses.api import Recorded as Recorded
-    from opline_analyses.api import Run as Run
-    from opline_analyses.api import Table as Table
-    from opline_analyses.api import correlate as correlate
-    from opline_analyses.api import open as open
-    from opline_analyses.api import record as record
+    from opline_analyses.api.heatmap import Heatmap as Heatmap
+    from opline_analyses.api.recorded import Recorded as Recorded
+    from opline_analyses.api.recorded import record as record
+    from opline_analyses.api.run import LossWarning as LossWarning
+    from opline_analyses.api.run import Run as Run
+    from opline_analyses.api.run import correlate as correlate
+    from opline_analyses.api.run import open as open
+    from opline_analyses.api.table import Table as Table
+    from opline_analyses.base.result_table import ResultTable as ResultTable
 
-_DOOR = ("Heatmap", "LossWarning", "Recorded", "Run", "Table", "correlate", "open", "record")
+_DOOR = {
+    "Heatmap": "api.heatmap", "Recorded": "api.recorded", "record": "api.recorded", "LossWarning": "api.run",
+    "Run": "api.run", "correlate": "api.run", "open": "api.run", "Table": "api.table",
+    "ResultTable": "base.result_table",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> object:
     if name in _DOOR:
-        from opline_analyses import api
+        from importlib import import_module
 
-        return getattr(api, name)
+        return getattr(import_module(f"opline_analyses.{_DOOR[name]}"), name)
     raise AttributeError(f"module 'opline' has no attribute {name!r}")
 
 

@@ -10,10 +10,12 @@ import time
 from typing import TYPE_CHECKING
 
 from opline import __version__, _core, losses
+from opline.disks import disk_facts
 from opline.errors import OplineError
 from opline.gaps import gaps_of
 from opline.losses import Gap
 from opline.paths import is_recording, plain
+from opline.population import counts_alone, recorded_processes
 from opline.readers.front import choose, reader_wanted
 from opline.readers.native import NativeReader
 from opline.readers.streams import last_packet_end_ns
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
+    from opline.folder import Access
     from opline.model import Model
     from opline.paths import StrPath
     from opline.readers.extents import FileMap
@@ -57,6 +60,30 @@ class Progress:
             sys.stderr.flush()
 
 
+class Source(Value):
+    """What a run is made of: some traces, the front end that reads them, and what is known besides their events."""
+
+    path: str
+    traces: list[str]
+    front: Front
+    why: str  # this front end
+    maps: Mapping[Path, list[FileMap]]
+    recording: Mapping[str, Any] | None
+    gaps: Sequence[Gap]
+    access: Access  # who may read the run
+    of_cluster: Mapping[str, Any] | None = None  # what the plan says of several hosts
+
+
+def source_of(trace: StrPath, reader: str | None = None, extents: Sequence[Path] = ()) -> Source:
+    """The trace under ``trace``. ``extents``: maps of files besides those that lie with it. Raises OplineError."""
+    traces = find_traces(trace)
+    front, why = choose(traces, reader_wanted(reader))
+    maps = _maps(trace, extents)
+    recording = recording_of(trace)
+    gaps = gaps_in(trace, recording)
+    return Source(os.path.abspath(trace), traces, front, why, maps, recording, gaps, readers_of_traces(trace, traces))
+
+
 def correlate(
     trace: StrPath,
     model: Model,
@@ -75,6 +102,21 @@ def correlate(
 
     Raises OplineError (one line); then nothing of the run is left behind.
     """
+    source = source_of(trace, reader, extents)
+    return correlate_source(source, model, out, match=match, progress=progress, tables=tables, durable=durable)
+
+
+def correlate_source(
+    source: Source,
+    model: Model,
+    out: StrPath,
+    *,
+    match: str = "pointer",
+    progress: bool = True,
+    tables: Sequence[str] | None = None,
+    durable: bool = True,
+) -> dict[str, Any]:
+    """``correlate`` of traces that are found already."""
     # what statistics alone do not need
     import datetime
     from pathlib import Path
@@ -82,16 +124,12 @@ def correlate(
     from opline.store.writer import RunWriter
 
     began_ns = time.monotonic_ns()
-    traces = find_traces(trace)
-    front, why = choose(traces, reader_wanted(reader))
-    maps = _maps(trace, extents)
-    recording = recording_of(trace)
-    gaps = gaps_in(trace, recording)
-    core = _core.Core(_plan(model, match, maps, gaps))
+    front, gaps = source.front, source.gaps
+    core = _core.Core(_plan(model, match, source.maps, gaps, source.recording, source.of_cluster))
     if tables is not None:
         core.keep_tables((*tables, "losses"))
     try:
-        writer = RunWriter(Path(out), readers_of_traces(trace, traces), durable)
+        writer = RunWriter(Path(out), source.access, durable)
     except OSError as error:
         raise _not_written(out, error) from error
 
@@ -106,14 +144,14 @@ def correlate(
             "schema_version": SCHEMA_VERSION,
             "opline": __version__,
             "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            "trace": str(Path(trace).absolute()),
-            "traces": traces,
+            "trace": source.path,
+            "traces": source.traces,
             "reader": front.name,
             "reader_version": front.version(),
-            "reader_reason": why,
+            "reader_reason": source.why,
             "reader_fast_events": front.fast_count() if isinstance(front, NativeReader) else None,
             "match": match,
-            "extents": [{"file": str(path), "maps": [m.path for m in found]} for path, found in maps.items()],
+            "extents": [{"file": str(path), "maps": [m.path for m in found]} for path, found in source.maps.items()],
             "model": {
                 "name": model.name,
                 "text": model.text,
@@ -123,7 +161,7 @@ def correlate(
             "core": done.summary,
             "losses": done.losses,
             "read_messages": done.messages,
-            "recording": recording,
+            "recording": source.recording,
             "gaps": [vars(gap) for gap in gaps],
             "took_ns": time.monotonic_ns() - began_ns,
         }
@@ -163,9 +201,19 @@ def _maps(trace: StrPath, named: Sequence[Path]) -> dict[Path, list[FileMap]]:
     return maps
 
 
-def _plan(model: Model, match: str, maps: Mapping[Path, list[FileMap]], gaps: Sequence[Gap]) -> str:
+def _plan(
+    model: Model,
+    match: str,
+    maps: Mapping[Path, list[FileMap]],
+    gaps: Sequence[Gap],
+    recording: Mapping[str, Any] | None,
+    of_cluster: Mapping[str, Any] | None = None,
+) -> str:
     """The model's plan, with what is known of this trace besides its events."""
-    return model.plan_json(match, [m.plan() for found in maps.values() for m in found], [gap.plan() for gap in gaps])
+    files = [m.plan() for found in maps.values() for m in found]
+    lost = [gap.plan() for gap in gaps if gap.taints]
+    about = recorded_processes(recording), disk_facts(recording)
+    return model.plan_json(match, files, lost, *about, of_cluster)
 
 
 def stage_statistics(
@@ -177,22 +225,34 @@ def stage_statistics(
     tainted: bool = False,
     classes: Sequence[str] = (),
     progress: bool = True,
+    all_programs: bool = False,
 ) -> tuple[dict[str, Any], dict[str, int]]:
     """Statistics per stage of the trace under ``trace`` (OpStatistics::json in statistics/op_statistics.hpp), without
-    any table of a run; and the losses that are not zero. Tainted ops count if ``tainted``; with ``classes`` only ops of
-    these do.
+    any table of a run, with the ``population`` and the ``ops`` of the core's summary; and the losses that are not zero.
+    Tainted ops count if ``tainted``; with ``classes`` only ops of these do; other programs' with ``all_programs``, or
+    where the recorded ones did nothing: then the trace is read twice.
 
     Raises OplineError.
     """
     front, _why = choose(find_traces(trace), reader_wanted(reader))
-    gaps = gaps_in(trace, recording_of(trace))
-    core = _core.Core(_plan(model, "pointer", _maps(trace, extents), gaps))
-    core.keep_tables(())
-    core.keep_statistics(tainted, classes)
-    done = _push(front, core, progress, gaps, lambda: None)
+    recording = recording_of(trace)
+    gaps = gaps_in(trace, recording)
+    plan = _plan(model, "pointer", _maps(trace, extents), gaps, recording)
+    while True:
+        core = _core.Core(plan)
+        core.keep_tables(())
+        core.keep_statistics(tainted, classes)
+        if all_programs:
+            core.count_all_programs()
+        done = _push(front, core, progress, gaps, lambda: None)
+        if all_programs or "population" not in done.summary or counts_alone(done.summary):
+            break
+        all_programs = True
+        front, _why = choose(find_traces(trace), reader_wanted(reader))
     for message in done.messages:
         talk(message)
-    return json.loads(core.statistics()), done.losses
+    told = {"population": done.summary.get("population"), "ops": done.summary["ops"]}
+    return json.loads(core.statistics()) | told, done.losses
 
 
 def feed_csv(
@@ -204,16 +264,20 @@ def feed_csv(
     reader: str | None = None,
     extents: Sequence[Path] = (),
     progress: bool = True,
+    all_programs: bool = False,
 ) -> tuple[dict[str, Any], dict[str, int]]:
     """The ops of the trace under ``trace`` as rows of CSV, without any table of a run; incomplete ones too if
-    ``incomplete``. Gives the core's summary, and the losses that are not zero.
+    ``incomplete``, other programs' with ``all_programs``. Gives the core's summary, and the losses that are not zero.
 
     Raises OplineError.
     """
     front, _why = choose(find_traces(trace), reader_wanted(reader))
-    gaps = gaps_in(trace, recording_of(trace))
-    core = _core.Core(_plan(model, "pointer", _maps(trace, extents), gaps))
+    recording = recording_of(trace)
+    gaps = gaps_in(trace, recording)
+    core = _core.Core(_plan(model, "pointer", _maps(trace, extents), gaps, recording))
     core.write_csv(rows, incomplete)
+    if all_programs:
+        core.count_all_programs()
 
     def check() -> None:
         try:

@@ -17,6 +17,10 @@ class OplineError(Exception):
         self.exit_code = exit_code
 
 
+class TraceError(OplineError):
+    """A trace that can't be read: what, where, what to do."""
+
+
 class UsageError(OplineError):
     """The command line asks for something that does not exist or contradicts itself."""
 

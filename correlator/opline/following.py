@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from opline import _core
 from opline.correlation import SCHEMA_VERSION, digest
-from opline.errors import OplineError
+from opline.disks import disk_facts
+from opline.errors import OplineError, TraceError
 from opline.model import load_model
+from opline.population import recorded_processes
 from opline.readers.native import NativeReader, Unsupported
-from opline.readers.trace import TraceError, cpus_recorded, find_traces
+from opline.readers.trace import cpus_recorded, find_traces
 from opline.shapes import read_json
 from opline.store.manifest import RECORDING
 from opline.store.underway import is_underway
@@ -110,7 +112,8 @@ class Following:
 
     def _begin(self, seen: dict[str, int]) -> None:
         self._follower = _core.Follower(list(seen))
-        self.core = _core.Core(self.model.plan_json("pointer", [], []))
+        processes, disks = recorded_processes(self.recording), disk_facts(self.recording)
+        self.core = _core.Core(self.model.plan_json("pointer", [], [], processes, disks))
         if self._tables is not None:
             self.core.keep_tables(self._tables)
         self._follower.open(self.core)

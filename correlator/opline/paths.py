@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Paths as texts, for what every command does: pathlib takes 5 ms to import, a tenth of a start (docs/design.md)."""
+"""Paths as texts, for what every command does: pathlib takes 5 ms to import, a tenth of a start
+(docs/internals/design.md)."""
 
 from __future__ import annotations
 
@@ -12,10 +13,37 @@ if TYPE_CHECKING:
     StrPath: TypeAlias = str | os.PathLike[str]
 
 
+#: In a recording's directory: the recorder holds a lock on this file until the recording is over (opline.locks).
+LOCK_NAME = ".lock"
+
+
 def plain(path: StrPath) -> str:
     """A path as pathlib writes it: without `./`, double slashes, and a slash at the end."""
     text = os.fspath(path)
     return ("/" if text[:1] == "/" else "") + "/".join(p for p in text.split("/") if p not in ("", ".")) or "."
+
+
+def is_utf8(name: str) -> bool:
+    """Whether a name, as Python has it, is text: a byte that is not UTF-8 is a surrogate in it (PEP 383)."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def name_bytes(name: str) -> bytes:
+    """The bytes of a name, as Python has it; of a half of a pair that stands for no byte the bytes of its code."""
+    try:
+        return name.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        whole = ("surrogateescape" if "\udc80" <= c <= "\udcff" else "surrogatepass" for c in name)
+        return b"".join(c.encode("utf-8", errors) for c, errors in zip(name, whole, strict=True))
+
+
+def stored(name: str) -> str:
+    """A name as tables and outputs have it: `\\xff` for each byte that is not UTF-8 (docs/internals/outputs.md)."""
+    return name if is_utf8(name) else name_bytes(name).decode("utf-8", "backslashreplace")
 
 
 def is_recording(folder: StrPath) -> bool:

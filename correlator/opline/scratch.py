@@ -5,7 +5,6 @@ killed process has left.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shutil
@@ -15,11 +14,31 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from opline import locks
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _NAME = re.compile(r"opline-[a-z]+-(\d{1,10})-(\d{1,20})-\w+", re.ASCII)
-_SESSION = re.compile(r"opline-(\d{1,10})-(\d{1,20})", re.ASCII)
+_unfinished: dict[object, Callable[[], object]] = {}  # what removes each thing that must not stay
+
+
+@contextmanager
+def unfinished(remove: Callable[[], object]) -> Iterator[None]:
+    """While this lasts, ``remove_unfinished`` calls ``remove``: of a process that ends without its ``finally``."""
+    one = object()
+    _unfinished[one] = remove
+    try:
+        yield
+    finally:
+        del _unfinished[one]
+
+
+def remove_unfinished() -> None:
+    """Remove the files and folders that are not finished, the latest first. Never raises."""
+    for remove in reversed([*_unfinished.values()]):
+        with suppress(Exception):
+            remove()
 
 
 def stat_fields(pid: int) -> list[bytes] | None:
@@ -37,39 +56,52 @@ def start_ticks(pid: int) -> int | None:
     return None if fields is None or fields[0] in (b"Z", b"X") else int(fields[19])
 
 
-def session_name(pid: int, ticks: int) -> str:
-    """What the recorder with this process and start time calls its LTTng session."""
-    return f"opline-{pid}-{ticks}"
-
-
-def has_recorder(session: str) -> bool:
-    """Whether the recorder that a session is named after is still there."""
-    named = _SESSION.fullmatch(session)
-    return named is not None and start_ticks(int(named[1])) == int(named[2])
-
-
 @contextmanager
 def scratch(purpose: str) -> Iterator[str]:
     """The path of a new folder in the system's place for such, removed at the end. Raises OSError."""
     sweep()
-    pid = os.getpid()
-    path = tempfile.mkdtemp(prefix=f"opline-{purpose}-{pid}-{start_ticks(pid) or 0}-")
-    held = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX)  # so that it is seen from another PID namespace, too
-        yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
+    made: list[Path] = []
+
+    def remove() -> None:
+        for one in made:
+            shutil.rmtree(one, ignore_errors=True)
+
+    held = None
+    with unfinished(remove):
+        try:
+            held = _make(f"opline-{purpose}-{os.getpid()}-{start_ticks(os.getpid()) or 0}-", made)
+            yield str(made[0])
+        finally:
+            try:
+                remove()
+            finally:
+                remove()  # a signal may have ended the first
+                if held is not None:
+                    os.close(held)
+
+
+def _make(prefix: str, made: list[Path]) -> int:
+    """The descriptor that holds the lock of a new folder, which is the one in ``made``: it is there before the folder
+    is, as a signal may come between. Raises OSError.
+    """
+    while True:
+        made[:] = [Path(tempfile.gettempdir(), f"{prefix}{os.urandom(8).hex()}")]
+        made[0].mkdir(mode=0o700)
+        try:
+            held = os.open(made[0], os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:  # another process took it for a dead one's before it was locked
+            continue
+        if locks.take(held) and made[0].is_dir():
+            return held
         os.close(held)
 
 
 def sweep() -> list[str]:
-    """Remove folders of this user's processes that are gone; their paths. Never raises."""
+    """Remove folders of this user's processes that are gone, as the locks say; their paths. Never raises."""
     gone = []
     with suppress(OSError):
         for path in sorted(Path(tempfile.gettempdir()).iterdir()):
-            named = _NAME.fullmatch(path.name)
-            if named is not None and start_ticks(int(named[1])) != int(named[2]) and _remove(path):
+            if _NAME.fullmatch(path.name) and _remove(path):
                 gone.append(str(path))
     return gone
 
@@ -83,9 +115,10 @@ def _remove(path: Path) -> bool:
         about = os.fstat(held)
         if about.st_uid != os.geteuid() or not stat.S_ISDIR(about.st_mode):
             return False
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not locks.take(held):
+            return False
         shutil.rmtree(path, ignore_errors=True)
-    except OSError:  # somebody holds it
+    except OSError:
         return False
     finally:
         os.close(held)

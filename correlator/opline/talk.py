@@ -15,6 +15,7 @@ _explaining = False
 #: What a terminal obeys, and what changes the order of a line's characters. kControls in shown.cpp is the same.
 _CONTROLS = (*range(0x20), *range(0x7F, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
 _ESCAPES = {n: f"\\x{n:02x}" if n < 0x100 else f"\\u{n:04x}" for n in _CONTROLS}
+_ESCAPES |= {0xDC00 + n: f"\\x{n:02x}" for n in range(0x80, 0x100)}  # a byte that is not UTF-8 (PEP 383)
 
 
 def shown(text: str) -> str:

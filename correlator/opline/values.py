@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Small immutable values with named fields, for modules that every command imports (docs/design.md, "The start")."""
+"""Small immutable values with named fields, for modules that every command imports (docs/internals/design.md, "The
+start")."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@
 
 static void usage(FILE *f) {
     fputs(
-        "usage: demo-bench --device PATH | --socket PATH [options]\n"
+        "usage: demo-bench --device PATH | --socket PATH|@NAME|tcp:ADDRESS:PORT [options]\n"
         "  --backend NAME       pwrite (O_DIRECT), libaio, uring, buffered (with group commit); default pwrite\n"
         "  --qd N               ops in flight (default 1)\n"
         "  --ops N              stop after N ops (default 5000, unless --seconds)\n"

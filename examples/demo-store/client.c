@@ -171,13 +171,12 @@ int demo_aio_read(struct demo_client *c, struct demo_completion *comp, const cha
 }
 
 static int connect_socket(const char *path, int timeout_ms) {
-    struct sockaddr_un addr;
+    struct wire_address addr;
 
-    socklen_t size = wire_address(&addr, path);
-    if (!size) return -ENAMETOOLONG;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (!wire_address(&addr, path)) return -EINVAL;
+    int fd = wire_socket(&addr);
     if (fd < 0) return -errno;
-    for (int waited_ms = 0; connect(fd, (struct sockaddr *)&addr, size); waited_ms += 5) {
+    for (int waited_ms = 0; connect(fd, &addr.any, addr.size); waited_ms += 5) {
         if ((errno != ENOENT && errno != ECONNREFUSED) || waited_ms >= timeout_ms) {
             int err = -errno;
             close(fd);

@@ -166,7 +166,7 @@ static int fail(const char *what, const char *which, int err) {
 }
 
 static int server_open(struct server *srv) {
-    struct sockaddr_un addr;
+    struct wire_address addr;
     struct epoll_event ev = {.events = EPOLLIN};
 
     srv->dev_fd = open(srv->device_path, O_RDWR | O_CLOEXEC | (srv->backend->direct ? O_DIRECT : 0));
@@ -175,12 +175,10 @@ static int server_open(struct server *srv) {
     if (size < (off_t)srv->object_size) return fail("hold even one object on the device", srv->device_path, ENOSPC);
     srv->dev_size = (uint64_t)size;
     srv->extents = extents_read(srv->dev_fd, &srv->on_device);
-    socklen_t address_size = wire_address(&addr, srv->socket_path);
-    if (!address_size) return fail("listen", srv->socket_path, ENAMETOOLONG);
+    if (!wire_address(&addr, srv->socket_path)) return fail("listen", srv->socket_path, EINVAL);
     unlink(srv->socket_path);
-    srv->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (srv->listen_fd < 0 || bind(srv->listen_fd, (struct sockaddr *)&addr, address_size) ||
-        listen(srv->listen_fd, 16))
+    srv->listen_fd = wire_socket(&addr);
+    if (srv->listen_fd < 0 || bind(srv->listen_fd, &addr.any, addr.size) || listen(srv->listen_fd, 16))
         return fail("listen", srv->socket_path, errno);
     srv->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     srv->stop_fd = eventfd(0, EFD_CLOEXEC);
@@ -235,7 +233,8 @@ static void server_free(struct server *srv) {
 
 static void usage(FILE *f) {
     fputs(
-        "usage: demo-server --socket PATH --device PATH [--backend pwrite|libaio|uring|buffered]\n"
+        "usage: demo-server --socket PATH|@NAME|tcp:ADDRESS:PORT --device PATH [--backend "
+        "pwrite|libaio|uring|buffered]\n"
         "                   [--shards N] [--workers N] [--object-size BYTES]\n"
         "                   [--inject STAGE:DELAY_US:FRACTION] [--fault KIND:US:WHAT]\n"
         "                   [--log-points FILE --log-capacity POINTS] [--log-faults FILE]\n"

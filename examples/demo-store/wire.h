@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The message between client and server: a header in host byte order (a Unix socket), then the data of a write
+/* The message between client and server: a header in the byte order of both hosts, then the data of a write
    request or of a read's reply. */
 #ifndef DEMO_WIRE_H
 #define DEMO_WIRE_H
 
+#include <netinet/in.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -29,8 +31,20 @@ struct wire_header {
     char oid[WIRE_OID_MAX];
 };
 
-/* A path, or "@name": a socket without a file, which nobody has to remove. Returns the size, 0 if it is too long. */
-socklen_t wire_address(struct sockaddr_un *addr, const char *path);
+struct wire_address {
+    union {
+        struct sockaddr any;
+        struct sockaddr_un un;
+        struct sockaddr_in in;
+    };
+    socklen_t size;
+};
+
+/* A path; "@name": a socket without a file, which nobody has to remove; "tcp:ADDRESS:PORT" (IPv4). False: it is too
+   long, or no address. */
+bool wire_address(struct wire_address *addr, const char *text);
+/* A socket for such an address, or -1 with errno. */
+int wire_socket(const struct wire_address *addr);
 /* Both return 0, or -errno; -ECONNRESET at the end of the stream. Whole messages or nothing. */
 int wire_send(int fd, const struct wire_header *h, const void *payload);
 int wire_recv(int fd, void *buf, size_t size);

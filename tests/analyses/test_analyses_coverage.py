@@ -13,13 +13,14 @@ from tests.analyses.test_client_reports import NEW_READ
 from tests.lib.build_run import P, Rq, RunBuilder
 from tests.lib.client_logs import DEMO, bench_run, with_unknown
 
+from opline_analyses.base.result_table import ResultTable, rendered
 from opline_analyses.cli import main
 from opline_analyses.client import checks
 from opline_analyses.client.client import ClientReport
 from opline_analyses.client.client_files import find_log, find_report
 from opline_analyses.client.coverage import measure
+from opline_analyses.client.coverage_text import PARTS, coverage_lines, part_rows
 from opline_analyses.client.span import Span, client_span
-from opline_analyses.commands.coverage import _coverage_lines
 from opline_analyses.ops.stages import select_counted
 from opline_analyses.runs.run import open_tables
 from opline_analyses.runs.selection import Selection, clients_classes, matching_classes, nearest_classes
@@ -50,7 +51,7 @@ def test_what_tainted_ops_add_to_the_clients_mean_is_not_outside_of_the_ops(
     assert parts["added by tainted ops"] == pytest.approx(everything - 40_000)
     assert sum(p.mean_ns for p in found.parts() if p.level == 0) == pytest.approx(everything + 10_000)
     assert found.coverage == pytest.approx(0.6) and found.explained <= 0.6
-    text = list(_coverage_lines(found, None, None, None))
+    text = list(rendered(coverage_lines(found, ResultTable(PARTS, part_rows(found)), None, None, None)))
     assert any(line.startswith("tainted ops are in the client's mean and not in the stages") for line in text)
     without = measure(opened, Selection(), None)
     assert without.tainted_ns == 0 and sum(p.mean_ns for p in without.parts() if p.level == 0) == 40_000

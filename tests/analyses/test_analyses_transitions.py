@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.lib.build_run import P, Rq, RunBuilder
 
+from opline.applications.ceph import op_list
+from opline_analyses.cli import main
 from opline_analyses.ops.oplist import OpDetail, Passed, read_ops
-from opline_analyses.ops.transitions import ceph_devel_list, default_list, lines_of, mail_label
+from opline_analyses.ops.transitions import default_list, lines_of
 from opline_analyses.runs.run import open_tables
 from opline_analyses.runs.selection import Selection, instant
 
@@ -78,7 +80,7 @@ def test_c1_6_the_mails_own_example(tmp_path: Path, remainder_ns: int) -> None:
     run = RunBuilder()
     run.op(mail_points(1_000_000_123, remainder_ns), obj="benchmark_data_cephtestnode1_37038_object53")
     (op,) = read_ops(open_tables(run.write(tmp_path)), Selection())
-    assert "".join(line + "\n" for line in ceph_devel_list(op)) == MAIL
+    assert "".join(line + "\n" for line in op_list.ceph_devel_list(op)) == MAIL
 
 
 @given(st.lists(st.integers(0, 10**7), min_size=1, max_size=40), st.integers(0, 10**15))
@@ -88,8 +90,9 @@ def test_c1_6_deltas_sum_to_the_total(gaps_ns: list[int], begin_ns: int) -> None
     for gap in gaps_ns:
         ts += gap
         points.append(Passed(ts, "a:b", "a:b", 1234567, 0, None, False, False))
-    op = OpDetail(0, None, "x", None, 1, begin_ns, ts, ts, True, None, False, None, None, None, 0, 0, points)
-    lines = list(ceph_devel_list(op))
+    op = OpDetail(0, None, "x", None, 1, begin_ns, ts, ts, True, None, False, None, None, None, 0, 0)
+    op.transitions = points
+    lines = list(op_list.ceph_devel_list(op))
     deltas = [int(line[13 : line.index("]", 13)]) for line in lines[2:-1]]
     assert sum(deltas) == int(lines[-1].split()[-2])
     assert lines[2].startswith("  - [ 34567 +0000] Start-> ")
@@ -106,7 +109,7 @@ def test_c1_6_deltas_sum_to_the_total(gaps_ns: list[int], begin_ns: int) -> None
     ],
 )
 def test_c1_7_labels(point: str, event: str, label: str) -> None:
-    assert mail_label(Passed(0, point, event, 1, 0, None, False, False)) == label
+    assert op_list.label(Passed(0, point, event, 1, 0, None, False, False)) == label
 
 
 def direct_write() -> RunBuilder:
@@ -283,3 +286,31 @@ def test_times_count_from_the_runs_first_event(tmp_path: Path) -> None:
     assert instant(opened, "2.499999001", "--since") == 2_500_000_001
     (op,) = read_ops(opened, Selection())
     assert next(default_list(op)).startswith("op 0 at 2.499999001 s  ")
+
+
+def test_many_block_steps_are_one_line_that_can_be_opened_and_the_times_still_sum(tmp_path: Path) -> None:
+    run = RunBuilder()
+    requests = [Rq(q=1_000 + 10 * n, d=2_000 + 10 * n, c=90_000 + 10 * n) for n in range(100)]
+    run.op([P("begin", 0, tid=1), P("end", 100_000, tid=1, stage="all")], requests)
+    (op,) = read_ops(open_tables(run.write(tmp_path)), Selection())
+    short, whole = list(default_list(op)), list(default_list(op, unfold=True))
+    steps = sum(" D" in line or " C" in line or " Q" in line for line in whole)
+    assert steps >= 300 and len(short) < 40
+    (line,) = (line for line in short if "more steps (--unfold)" in line)
+    assert int(line.split("…")[1].split()[0]) + len(short) - 1 == len(whole)
+    assert short[-1] == whole[-1], "the partition is the same"
+
+
+def test_the_list_ends_after_a_screen_unless_a_number_is_asked_for(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run = RunBuilder()
+    for n in range(50):
+        run.op([P("begin", 1_000 * n, tid=1), P("end", 1_000 * n + 500, tid=1, stage="all")])
+    path = str(run.write(tmp_path))
+    for words, shown in (([], 20), (["--limit", "33"], 33), (["--op", "41"], 1), (["-o", str(tmp_path / "all")], 50)):
+        assert main(["ops", path, *words]) == 0
+        out, err = capfd.readouterr()
+        text = (tmp_path / "all").read_text() if "-o" in words else out
+        assert text.count(" total ") == shown
+        assert ("30 more ops: --limit N" in err) is (not words)

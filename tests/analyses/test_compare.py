@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from tests.lib.build_run import P, Rq, RunBuilder
 
+from opline_analyses.base.result_table import rendered
 from opline_analyses.cli import main
 from opline_analyses.compare.compare import Comparison, compare, doubts
 from opline_analyses.compare.figures import Device, Figures, Times, baseline_text, figures_of, read_baseline
@@ -89,7 +90,7 @@ def test_shape_finds_what_time_cannot() -> None:
     c = compare(side(5, wild=0.5), side(5, {"lookup": 1.5}, wild=0.5))
     assert called(c) == set()
     assert {row.name for row in c.shape if row.verdict.kind == "more"} == {"lookup"}
-    assert "beside the other stages of its run: lookup longer by" in " ".join(text_lines(c))
+    assert "beside the other stages of its run: lookup longer by" in " ".join(rendered(text_lines(c)))
 
 
 def test_the_pace_of_a_run_is_not_that_of_one_stage() -> None:
@@ -110,7 +111,7 @@ def test_one_run_on_a_side_is_described_never_judged(n: int, m: int) -> None:
     random.seed(7)
     c = compare(side(n), side(m, {"queue": 9.0}))
     assert c.described and called(c) == set()
-    text = "\n".join(text_lines(c))
+    text = "\n".join(rendered(text_lines(c)))
     assert "One run per side: differences as found." in text and "slower" not in text and "can't tell" not in text
 
 
@@ -133,7 +134,7 @@ def test_stages_that_one_side_has_are_told_and_not_judged() -> None:
     a[0] = Figures(**{**vars(a[0]), "stages": {n: t for n, t in a[0].stages.items() if n != "send"}})
     c = compare(a, b)
     assert [(o.stage, o.a, o.b) for o in c.only] == [("send", 2, 3), ("commit", 0, 3)]
-    text = "\n".join(text_lines(c))
+    text = "\n".join(rendered(text_lines(c)))
     assert "only in B: commit, in 50.0 % of the ops, 6 us per op" in text
     assert "in 2 of 3 runs of A and B: send" in text
     assert not {"commit", "send"} & {row.name for row in c.stages}
@@ -162,7 +163,7 @@ def test_several_devices_are_compared_by_themselves() -> None:
 
     c = compare(disks(1), disks(4))
     assert [(row.name, row.verdict.kind) for row in c.devices] == [("sda", "same"), ("sdb", "more")]
-    assert any(line.startswith("sdb ") for line in text_lines(c))
+    assert any(line.startswith("sdb ") for line in rendered(text_lines(c)))
 
 
 def test_what_makes_a_comparison_doubtful_is_said() -> None:

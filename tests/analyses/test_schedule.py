@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from tests.lib.build_run import P, RunBuilder
 
+from opline_analyses.base.result_table import rendered
 from opline_analyses.cli import main
 from opline_analyses.client.client import parse_report
 from opline_analyses.client.schedule import Corrected, Schedule, corrected, loop_lines
@@ -72,7 +73,7 @@ def test_ops_that_were_due_in_a_stall_count_from_there(tmp_path: Path) -> None:
         name: values[-int(-q * len(values) // 1) - 1] for name, q in (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999))
     }
     assert found.late_ns == 490 * MS
-    text = "\n".join(loop_lines(1, found))
+    text = "\n".join(rendered(loop_lines(1, found)))
     assert "schedule: one op each 10 ms (test); the latest begins 490 ms late" in text
     assert "closed loop" not in text
 
@@ -81,7 +82,7 @@ def test_a_client_that_skips_what_it_missed_has_no_such_schedule(tmp_path: Path)
     found = of(server({300: 500 * MS}, catches_up=False), tmp_path)
     assert found.due is None
     assert found.hdr is not None
-    assert "it never caught up: the last ops begin 490 ms late" in "\n".join(loop_lines(None, found))
+    assert "it never caught up: the last ops begin 490 ms late" in "\n".join(rendered(loop_lines(None, found)))
 
 
 def test_threads_that_begin_few_ops_have_none(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.lib.build_run import P, Rq, RunBuilder
 
+from opline_analyses.base.result_table import rendered
 from opline_analyses.client.unsplit import unsplit, unsplit_lines
 from opline_analyses.ops.stages import select_counted
 from opline_analyses.runs.run import Run, open_tables
@@ -99,7 +100,7 @@ def test_a_device_has_no_gap(tmp_path: Path) -> None:
 
 def test_what_is_printed(tmp_path: Path, capsys: Any) -> None:
     run = opened(built(), tmp_path)
-    text = list(unsplit_lines(unsplit(run), run))
+    text = list(rendered(unsplit_lines(unsplit(run), run)))
     assert text[0].split() == ["where", "a", "tracepoint", "would", "explain", "most", "us", "share%", "spread%"]
     assert text[1].split()[:4] == ["parse,", "taken", "→", "parsed"]
     assert text[2] == "    passes half"

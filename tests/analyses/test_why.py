@@ -70,10 +70,10 @@ def out_of(capfd: pytest.CaptureFixture[str], *args: str | Path) -> str:
 def test_programs_are_told_apart(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Whose the slow ops are: a recording has I/O of other programs, too. Of one program there is no such line."""
     run = planted()
-    assert " programs: " not in out_of(capfd, "why", run.write(tmp_path / "one"))
+    assert " programs: " not in out_of(capfd, "why", "--all", run.write(tmp_path / "one"))
     for n, row in enumerate(run.rows["ops"]):
         row |= {"pid": 7, "comm": "backup"} if n in (PLANTED[0], 3, 4) else {}
-    out = out_of(capfd, "why", run.write(tmp_path / "two"))
+    out = out_of(capfd, "why", "--all", run.write(tmp_path / "two"))
     assert f"of 2 programs: app {OPS - 3} ops, 1 slow; backup 3 ops, 1 slow" in " ".join(out.split())
 
 
@@ -164,8 +164,8 @@ def test_alike_ops_are_called_alike(tmp_path: Path) -> None:
 
 def test_one_monster_is_told(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = planted(slow=(57,)).write(tmp_path)
-    assert "one of the slow ops alone has 71 % of their time" in out_of(capfd, "why", path, "--slowest", "5")
-    assert "alone" not in out_of(capfd, "why", path, "--slowest", "2")
+    assert "one of the slow ops alone has 71 % of their time" in out_of(capfd, "why", "--all", path, "--slowest", "5")
+    assert "alone" not in out_of(capfd, "why", "--all", path, "--slowest", "2")
 
 
 @pytest.mark.parametrize(
@@ -192,9 +192,9 @@ def test_incomplete_and_tainted_ops_are_left_out_and_said(tmp_path: Path, capfd:
     path = run.write(tmp_path)
     assert main(["why", str(path)]) == 0
     captured = capfd.readouterr()
-    assert "slow:    2 of 200 ops" in captured.out
+    assert "slow: 2 of 200 ops" in captured.out
     assert "left out: 1 incomplete, 1 tainted by lost events (--tainted counts them)." in captured.err
-    assert "slow:    2 of 201 ops, 1 ms and more" in out_of(capfd, "why", path, "--tainted")
+    assert "slow:    2 of 201 ops, 1 ms and more" in out_of(capfd, "why", "--all", path, "--tainted")
 
 
 def test_what_cannot_be_compared_is_one_line(tmp_path: Path) -> None:
@@ -215,8 +215,8 @@ def test_what_cannot_be_compared_is_one_line(tmp_path: Path) -> None:
 
 def test_csv_and_json_have_the_same_rows(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = planted().write(tmp_path / "a run")
-    rows = list(csv.DictReader(io.StringIO(out_of(capfd, "why", path, "--csv"))))
-    document = json.loads(out_of(capfd, "why", path, "--json"))
+    rows = list(csv.DictReader(io.StringIO(out_of(capfd, "why", "--all", path, "--csv"))))
+    document = json.loads(out_of(capfd, "why", "--all", path, "--json"))
     assert document["schema"] == "opline why 1"
     shown = [*document["stages"], document["latency"]]
     assert [r["stage"] for r in rows] == [r["stage"] for r in shown]
@@ -269,7 +269,7 @@ def test_on_recorded_ops_it_agrees_with_sql(
     )
     assert {s.stage: s.slow.total_ns for s in w.stages if s.slow.total_ns} == {s: int(ns) for s, ns in slow if ns}
     assert w.sums
-    text = out_of(capfd, "why", path, "--class", "write")
+    text = out_of(capfd, "why", "--all", path, "--class", "write")
     assert max(map(len, text.splitlines()[3:-4])) <= 80
     commands = [line.strip() for line in text.split("to look further:\n")[1].splitlines()]
     assert [shlex.split(c)[1] for c in commands] == ["ops", "interference", "plot"]
@@ -283,7 +283,32 @@ def test_on_recorded_ops_it_agrees_with_sql(
 
 def test_a_trace_is_named_with_its_model(trace: Callable[[str], Path], capfd: pytest.CaptureFixture[str]) -> None:
     path = trace("demo-qd4")
-    text = out_of(capfd, "why", path, "--model", "demo", "--since", "0.01")
+    text = out_of(capfd, "why", "--all", path, "--model", "demo", "--since", "0.01")
     commands = text.split("to look further:\n")[1].splitlines()
     assert all(f"{path} --model demo" in c for c in commands)
     assert "--since 0.01" in commands[-1]
+
+
+def test_the_answer_is_short_and_the_rest_is_asked_for(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = planted(states=True).write(tmp_path)
+    short = out_of(capfd, "why", path)
+    assert len([line for line in short.splitlines() if line]) <= 12
+    assert all(len(line) <= 80 for line in short.splitlines() if not line.startswith("  opline "))
+    assert short.startswith("The slowest 1 % spend 900 us of 1 ms waiting for a CPU in `two`")
+    (row,) = (line.split() for line in short.splitlines() if line.startswith("two"))
+    assert row[-1] == "100.0", "the stage has the whole difference"
+    (command,) = (line.strip() for line in short.splitlines() if line.startswith("  opline "))
+    assert main(shlex.split(command)[1:]) == 0, "the hint leads somewhere"
+    assert "without it" not in short and "p99" in out_of(capfd, "why", "--all", path)
+
+
+def test_the_kind_of_time_that_makes_most_of_the_difference_is_named_where_no_stage_does(tmp_path: Path) -> None:
+    run = RunBuilder()
+    for n in range(100):
+        t, more = n * 1_000_000, 300_000 if n == 5 else 0
+        points = [P("a", t)]
+        for i, (name, kind) in enumerate((("one", "work"), ("log flush", "device"), ("data flush", "device"))):
+            points.append(P(f"p{i}", points[-1].ts_ns + 10_000 + more, stage=name, kind=kind))
+        run.op(points)
+    said = sentence(why(run.write(tmp_path)))
+    assert said.endswith("; 67 % of the difference is time at the device: 33 % `data flush`, 33 % `log flush`.")

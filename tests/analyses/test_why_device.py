@@ -10,6 +10,7 @@ import numpy as np
 from tests.lib.build_run import P, Rq, RunBuilder
 from tests.lib.recorded import RunOf
 
+from opline_analyses.base.result_table import rendered
 from opline_analyses.ops.interference import NOBODY, interference
 from opline_analyses.runs.run import Run, open_tables
 from opline_analyses.runs.selection import Selection
@@ -81,5 +82,5 @@ def test_the_root_is_said(tmp_path: Path) -> None:
     said = caused_sentence(t)
     assert said is not None
     assert "Of what they spend in `D2C`, 5 ms behind requests of backup at the device." in said
-    rows = [line.split() for line in cause_lines(t)]
+    rows = [line.split() for line in rendered(cause_lines(t))]
     assert ["behind", "backup", "5000.0", "0.0", "5000.0", "100.0"] in rows

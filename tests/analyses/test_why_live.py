@@ -15,13 +15,15 @@ pytestmark = pytest.mark.live
 
 STORE = Path(__file__).resolve().parents[2] / "examples" / "demo-store" / "run"
 TRIES = 3  # a busy machine has worse stalls of its own
+AHEAD = ["chrt", "-r", "1"]  # of whatever else wants the processors: it would stall ops as the fault does
 
 
 def why(run: Path, *options: str) -> Any:
     """Records the demo store with these options; what `opline why` says."""
     opline = [sys.executable, "-m", "opline_analyses"]
+    ahead = AHEAD if subprocess.run([*AHEAD, "true"], capture_output=True).returncode == 0 else []
     record = [*opline, "record", "-o", str(run), "--model", "demo", "--", str(STORE), *options]
-    subprocess.run(record, check=True, capture_output=True, timeout=120)
+    subprocess.run([*ahead, *record], check=True, capture_output=True, timeout=120)
     found = subprocess.run(
         [*opline, "why", str(run), "--tainted", "--json"], check=True, capture_output=True, timeout=120
     )

@@ -12,6 +12,7 @@ import pytest
 from tests.lib.build_run import P, RunBuilder
 from tests.lib.recorded import RunOf
 
+from opline_analyses.base.result_table import rendered
 from opline_analyses.commands.why import NAME
 from opline_analyses.runs.run import Run, open_tables
 from opline_analyses.runs.selection import Selection
@@ -207,7 +208,7 @@ def test_the_root_is_named_where_the_victims_wait(tmp_path: Path) -> None:
     assert (NAME, tail.slow, tail.step, tail.sums) == ("why", 40, 1, True)
     assert (lead.stage, lead.wait) == ("work", False)
     assert tail.typical_step == 2 and tail.typical in (990, 991)
-    text = list(cause_lines(tail))
+    text = list(rendered(cause_lines(tail)))
     assert any(line.startswith(f"charged: {tail.typical} typical ops, one in 2, ") for line in text)
     assert not any("slow op" in line for line in text)
     assert lead.behind_ns > 30 * 500_000

@@ -46,7 +46,10 @@ EVERY_OP = (
 )
 # fmt: on
 KEYS = {"completion", "client", "seq", "op", "iocb"}
-LINE = re.compile(r"demo:(\w+): \{ cpu_id = \d+ \}, \{ vpid = \d+, vtid = (\d+), procname = \"[^\"]*\" \}, \{ (.*) \}")
+LINE = re.compile(
+    r"demo:(\w+): \{ cpu_id = \d+ \}, "
+    r"\{ vpid = \d+, vtid = (\d+), procname = \"[^\"]*\"(?:, pid_ns = \d+)? \}, \{ (.*) \}"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from tests.lib.block_capture import MODULE, Capture, capture, dev_of, loop_device
+from tests.lib.namespaces import PID_NAMESPACE
 
 pytestmark = pytest.mark.live
 
@@ -68,16 +69,17 @@ class Recorded:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    """One session, four workloads, a device for each; then half a second of nothing."""
+    """One session, five workloads, a device for each; then half a second of nothing."""
     folder = tmp_path_factory.mktemp("collector")
     with ExitStack() as stack:
-        paths = {name: stack.enter_context(loop_device()) for name in ("direct", "merged", "split", "flush")}
+        paths = {name: stack.enter_context(loop_device()) for name in ("direct", "merged", "split", "flush", "synced")}
         with capture(folder) as running:
             assert running.ready["ready"] and running.ready["enabled"], running.ready
             tid, calls = write_directly(paths["direct"], [BLOCK * 3 * i for i in range(WRITES)])
             write_batches(paths["merged"])
             write_too_much_at_once(paths["split"])
             write_and_sync(paths["flush"])
+            write_synced(paths["synced"])
             time.sleep(0.5)
         devices = {name: dev_of(path) for name, path in paths.items()}
     return Recorded(running, tid, calls, devices, list(running.events()))
@@ -114,6 +116,13 @@ def write_and_sync(device: str) -> None:
     os.close(fd)
 
 
+def write_synced(device: str) -> None:
+    fd = os.open(device, os.O_RDWR | os.O_DIRECT | os.O_DSYNC)
+    with mmap.mmap(-1, BLOCK) as page:
+        assert os.pwrite(fd, page, 0) == BLOCK
+    os.close(fd)
+
+
 def test_every_direct_write_is_seen_once(recorded: Recorded) -> None:
     mine = recorded.of("direct")
     queued = [payload for name, payload in mine if name == "block_bio_queue" and payload["tid"] == recorded.tid]
@@ -145,11 +154,11 @@ def test_what_was_sent_is_recorded_in_order_and_without_a_gap(recorded: Recorded
 def test_the_watermark_rises_when_nothing_happens_and_is_true(recorded: Recorded) -> None:
     through = 0
     marks = []
-    for name, ust_ns, payload in recorded.events:
+    for name, at_ns, payload in recorded.events:
         if name == "watermark":
-            assert through <= payload["drained_through"] < ust_ns
+            assert through <= payload["drained_through"] == at_ns
             through = payload["drained_through"]
-            marks.append(ust_ns)
+            marks.append(at_ns)
         else:
             assert payload["ktime"] > through, "an event that its watermark had passed"
     assert max(b - a for a, b in itertools.pairwise(marks)) < 400_000_000
@@ -202,6 +211,26 @@ def test_io_of_excluded_processes_is_left_out_to_the_last_event(tmp_path: Path) 
     assert running.counts["own_bios"] >= 3
     for name in ("block_bio_queue", "block_getrq", "block_rq_issue", "block_rq_complete"):
         assert names[name] == 2, names
+
+
+def test_requests_name_their_hardware_queue_and_the_step_of_their_flush(recorded: Recorded) -> None:
+    """A loop device has one hardware queue. An O_DSYNC write is issued when its pre-flush is done, or was not needed
+    (1), and is in its sequence until its data is done; the flush machinery's own request has no step done.
+    """
+    steps: dict[str, set[tuple[str, int]]] = {}
+    for workload in ("direct", "flush", "synced"):
+        requests = [(n, p) for n, p in recorded.of(workload) if n in ("block_rq_issue", "block_rq_complete")]
+        assert {payload["queue"] for _, payload in requests} == {0}, workload
+        data = [p for n, p in requests if n == "block_rq_issue" and not p["rwbs"] & FLUSH]
+        assert all(p["tag"] >= 0 for p in data), workload
+        steps[workload] = {
+            (("flush " if p["rwbs"] & FLUSH else "") + n.removeprefix("block_rq_"), p["flush_seq"]) for n, p in requests
+        }
+    assert steps["direct"] == {("issue", -1), ("complete", -1)}
+    assert {("flush issue", 0), ("flush complete", 0)} <= steps["flush"] & steps["synced"]
+    assert {("issue", 1), ("complete", 1)} <= steps["synced"]
+    assert ("issue", -1) not in steps["synced"]
+    assert ("complete", -1) in steps["synced"]  # behind its flush it is in no sequence any more
 
 
 def test_a_flush_of_excluded_processes_is_whole(tmp_path: Path) -> None:
@@ -277,14 +306,28 @@ def test_only_enabled_events_are_sent(tmp_path: Path) -> None:
     assert running.counts["not_enabled"] == 0
 
 
-def test_in_a_pid_namespace_threads_have_the_numbers_of_that_namespace() -> None:
+NUMBERS_IN_A_PID_NAMESPACE = """
+import sys
+from pathlib import Path
+from tests.lib.block_capture import capture, loop_device
+from tests.capture.test_bpf_collector import BLOCK, write_directly
+
+with loop_device() as device, capture(Path(sys.argv[1]), enable=("block:*", "sched:process_thread")) as running:
+    tid, _ = write_directly(device, [0, BLOCK])
+told = [one for name, _, one in running.events() if name == "sched:process_thread" and one["vtid"] == tid]
+queued = {one["tid"] for name, _, one in running.events() if name == "block_bio_queue"}
+here = Path("/proc/self/ns/pid").stat().st_ino
+print(len(queued), *({one["tid"] for one in told if one["pid_ns"] == here} & queued), tid)
+"""
+
+
+def test_in_a_pid_namespace_events_have_the_root_s_numbers_and_say_what_they_are_there(tmp_path: Path) -> None:
     """As in a container: the application's own idea of its thread is the namespace's."""
-    inside = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
-    if subprocess.run(["mountpoint", "-q", "/"], check=False).returncode:
-        inside += ["--propagation", "unchanged"]  # a chroot that is no mount point has none to change
-    test = f"{__file__}::{test_every_direct_write_is_seen_once.__name__}"
-    done = subprocess.run([*inside, sys.executable, "-m", "pytest", "-q", test], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
+    argv = [*PID_NAMESPACE, sys.executable, "-c", NUMBERS_IN_A_PID_NAMESPACE, str(tmp_path)]
+    done = subprocess.run(argv, capture_output=True, text=True, cwd=Path(__file__).parents[2], timeout=120)
+    assert done.returncode == 0, done.stderr
+    _, root, own = map(int, done.stdout.split())
+    assert root != own
 
 
 def program_ids() -> set[int]:

@@ -50,6 +50,20 @@ def test_ops_of_the_classes_that_the_client_counts(trace: Callable[[str], Path],
     assert first.endswith(f"; {sum(all_ops.values()) - sum(mine.values())} other ops")
 
 
+def test_what_no_event_shows_is_said_of_io_uring(trace: Callable[[str], Path], tmp_path: Path) -> None:
+    """fio's latency ends when it looks at the completion in the ring, an op's when the completion is there."""
+    (tmp_path / "trace").symlink_to(trace("app-uring-qd16-nvme-6.12"))
+    (tmp_path / "recording.json").write_text(json.dumps({"schema": "opline-recording"}))
+    model = load_model("syscalls")
+    classes = stage_statistics(tmp_path / "trace", model, progress=False)[0]["classes"]
+    counts = {way: classes.get(f"io_uring {way}", 0) for way in ("read", "write")}
+    assert any(counts.values())
+    told = {way: {"runtime": 1000, "lat_ns": {"N": count, "mean": 5e5}} for way, count in counts.items()}
+    (tmp_path / "fio.json").write_text(json.dumps({"jobs": [told]}))
+    first, *_ = glance_lines(tmp_path, model, 50_000)
+    assert "mean 500 us, until it looks at the completion (no event shows when)" in first
+
+
 def test_figures_of_other_ops_are_not_set_beside(trace: Callable[[str], Path], tmp_path: Path) -> None:
     """A client that counts what no recorded class is, or that began to count later."""
     (tmp_path / "trace").symlink_to(trace("fio-psync-qd1-nvme"))
@@ -79,12 +93,10 @@ def test_a_trace_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
 
 
 def test_what_to_type_next_can_be_pasted() -> None:
-    for line in next_lines(Path("a run; rm x"), modelled=True):
+    for line in next_lines(Path("a run; rm x"), modelled=True, block=True):
         program, command, *arguments = shlex.split(line.removeprefix("next:"))
         assert (program, arguments[0]) == ("opline", "a run; rm x")
         parser_of(load(command).NAME).parse_args(arguments)
-    infer, why, others = next_lines(Path("run"), modelled=False)
-    assert infer == "next:  opline model infer run > mine.toml"
-    assert why.endswith("opline why run --model mine.toml")
-    assert "generic" in others and "syscalls" in others
-    assert all(" ./-x" in line for line in next_lines(Path("-x"), modelled=True)), "a name like an option"
+    assert list(next_lines(Path("run"), modelled=False, block=True)) == ["next:  opline hist run"]
+    assert list(next_lines(Path("run"), modelled=False, block=False)) == ["next:  opline events run --limit 20"]
+    assert all(" ./-x" in line for line in next_lines(Path("-x"), True, True)), "a name like an option"

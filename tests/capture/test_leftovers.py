@@ -7,21 +7,30 @@ signal to a number that it does not own: ``os.kill`` and its like are replaced w
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.faults import neighbours
+from tests.lib.namespaces import PID_NAMESPACE
+from tests.lib.recorder import wait_for
 
+from opline import locks
 from opline.capture.directory import leftovers
-from opline.capture.machine.processes import boot_id, identify
+from opline.capture.directory.state import State
+from opline.capture.machine.processes import boot_id, identify, namespace
 from opline.errors import OplineError
+from opline.scratch import start_ticks
 
 NOBODY = 65534
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="gives files away")
@@ -47,11 +56,11 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def plant(runtime: Path, processes: dict[str, Any], **changes: Any) -> Path:
     """The state of a recorder that is gone, with these processes."""
-    folder = runtime / f"{os.getpid()}-1"
+    folder = runtime / f"{os.getpid()}-1-0123abcd"
     folder.mkdir(mode=0o755)
     document = {
         "recorder": [os.getpid(), 1], "boot": boot_id(), "output": "/somewhere/run1", "session": "",
-        "shared_sessiond": False, "processes": processes, **changes,
+        "namespace": namespace(), "shared_sessiond": False, "processes": processes, **changes,
     }  # fmt: skip
     (folder / "state.json").write_text(json.dumps(document))
     return folder
@@ -87,7 +96,7 @@ def test_a_directory_that_others_can_write_is_not_believed(
     monkeypatch.setenv("OPLINE_RUNTIME_DIR", str(runtime))
     folder = plant(runtime, {"collector": as_stated(victim)})
     spoil(runtime)
-    for step in (leftovers.sweep, lambda: leftovers.State.create(Path("/somewhere/run2"))):
+    for step in (leftovers.sweep, lambda: State.create(Path("/somewhere/run2"))):
         with pytest.raises(OplineError, match="set OPLINE_RUNTIME_DIR"):
             step()
     assert victim.poll() is None and folder.exists()
@@ -165,7 +174,7 @@ def test_a_session_that_is_not_the_recorders_is_left_alone(
 
 def test_what_a_process_is_going_to_run_is_known_before(runtime: Path) -> None:
     """As of the session daemon, which unshare(1) and sh(1) become."""
-    state = leftovers.State.create(Path("/somewhere/run2"))
+    state = State.create(Path("/somewhere/run2"))
     child = subprocess.Popen(["sh", "-c", "read line; exec sleep 60"], stdin=subprocess.PIPE)
     state.add("sessiond", child.pid, ["sleep"])
     (written,) = json.loads((state.folder / "state.json").read_text())["processes"].values()
@@ -178,6 +187,39 @@ def test_what_a_process_is_going_to_run_is_known_before(runtime: Path) -> None:
     assert child.wait(20) in (-signal.SIGTERM, -signal.SIGKILL)
 
 
+def test_helpers_of_a_process_that_was_killed_end_too(runtime: Path) -> None:
+    """As LTTng's ``lttng-runas``. Another program in its session is left alone: the state does not name it."""
+    code = (
+        "import subprocess\n"
+        "for name in ('sleep', ANOTHER):\n"
+        "    print(subprocess.Popen([name, '60'], stdout=subprocess.DEVNULL).pid, flush=True)\n"
+        "input()\n"
+    )
+    another = runtime.parent / f"{runtime.name}-sleep"
+    shutil.copy2(shutil.which("sleep") or "", another)
+    leader = subprocess.Popen(
+        [sys.executable, "-c", code.replace("ANOTHER", repr(str(another)))],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    try:
+        assert leader.stdout is not None
+        helper, stranger = (int(leader.stdout.readline()) for _ in range(2))
+        wait_for(lambda: all(Path(f"/proc/{pid}/comm").read_text() != "python\n" for pid in (helper, stranger)))
+        found = identify(leader.pid, ["sleep"])
+        assert found is not None
+        leader.kill()
+        leader.communicate()
+        plant(runtime, {"sessiond": [found.pid, found.start_ticks, sorted(found.executables)]})
+        (line,) = leftovers.sweep()
+        assert line.endswith("cleaned up")
+        assert start_ticks(helper) is None and start_ticks(stranger) is not None
+        os.kill(stranger, signal.SIGKILL)
+    finally:
+        leader.kill()
+        leader.communicate()
+        another.unlink()
+
+
 def test_folders_are_ours_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Root's may be entered: a command's processes of other users look for their socket there."""
     monkeypatch.setenv("OPLINE_RUNTIME_DIR", str(tmp_path / "rt"))
@@ -185,7 +227,7 @@ def test_folders_are_ours_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     for umask in (0o000, 0o077):
         before = os.umask(umask)
         try:
-            state = leftovers.State.create(Path("/somewhere/run2"))
+            state = State.create(Path("/somewhere/run2"))
         finally:
             os.umask(before)
         for folder in (state.folder, state.folder.parent):
@@ -193,6 +235,121 @@ def test_folders_are_ours_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert stat.S_IMODE((state.folder / "state.json").stat().st_mode) == 0o600
         state.remove()
         (tmp_path / "rt").rmdir()
+
+
+def test_doctor_only_looks_and_cleans_up_when_it_is_told(runtime: Path, victim: subprocess.Popen[bytes]) -> None:
+    """A dead recorder's processes run on until somebody asks for their end."""
+    folder = plant(runtime, {"collector": as_stated(victim)})
+    argv = [sys.executable, "-m", "opline_analyses", "doctor"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120)
+    said = " ".join(done.stdout.split())
+    assert "was killed" in said and "opline doctor --clean-up" in said
+    assert victim.poll() is None and folder.exists()
+    done = subprocess.run([*argv, "--clean-up"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and done.stdout.count("\n") == 1 and done.stdout.endswith("cleaned up\n")
+    assert victim.wait(20) in (-signal.SIGTERM, -signal.SIGKILL) and not folder.exists()
+    done = subprocess.run([*argv, "--clean-up"], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "no killed recording has left anything\n"
+
+
+def test_a_lock_and_not_a_number_says_who_is_alive(runtime: Path) -> None:
+    """A recorder of another PID namespace has a number that here is nobody's, or a stranger's."""
+    held = State.create(Path("/somewhere/run2"))
+    renamed = held.folder.with_name("4194303-7-0123abcd")
+    held.folder.rename(renamed)
+    assert leftovers.found() == leftovers.sweep() == [] and renamed.exists()
+    held.release()
+    assert len(leftovers.found()) == 1 and renamed.exists()
+    assert len(leftovers.sweep()) == 1 and not renamed.exists()
+
+
+def test_a_recorder_that_begins_or_ends_is_no_leftover(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others look and clean up between any two of its steps: it gets its folder, and nobody says that it was killed."""
+    said: list[str] = []
+    steps: list[str] = []
+
+    def others(name: str) -> None:
+        """They take the first three folders away, which have no lock yet; then they clean up where there is one."""
+        said.extend(leftovers.found())
+        if steps.count("mkdir") <= 3 or name in ("replace", "unlink", "rmdir"):
+            said.extend(leftovers.sweep())
+
+    def disturbed(name: str, work: Callable[..., Any]) -> Callable[..., Any]:
+        def step(*arguments: Any, **options: Any) -> Any:
+            if "others" in steps:  # their own
+                return work(*arguments, **options)
+            steps.append("others")
+            others(name)
+            try:
+                return work(*arguments, **options)
+            finally:
+                others(name)
+                steps[-1] = name
+
+        return step
+
+    for name in ("mkdir", "fchmod", "open", "replace", "unlink", "rmdir"):
+        monkeypatch.setattr(os, name, disturbed(name, getattr(os, name)))
+    state = State.create(Path("/somewhere/run2"))
+    assert steps.count("mkdir") > 3 and "replace" in steps and state.folder.is_dir()
+    state.remove()
+    assert "unlink" in steps and "rmdir" in steps
+    monkeypatch.undo()
+    assert said == [] and list(runtime.iterdir()) == []
+
+
+def test_a_looker_takes_no_lock_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that looks at the file when it is there and not locked yet."""
+    real = os.open
+    lookers: list[int] = []
+
+    def opened(name: Any, *arguments: Any, **options: Any) -> int:
+        descriptor = real(name, *arguments, **options)
+        if name == "lock" and not lookers:
+            lookers.append(real(tmp_path / "lock", os.O_RDONLY))
+            fcntl.flock(lookers[0], fcntl.LOCK_SH)
+            threading.Timer(0.05, os.close, lookers).start()
+        return descriptor
+
+    monkeypatch.setattr(os, "open", opened)
+    folder = real(tmp_path, os.O_RDONLY)
+    lock = locks.make("lock", folder)
+    assert lookers and lock is not None and locks.is_held("lock", folder)
+    os.close(lock)
+    os.close(folder)
+
+
+@root_only
+def test_processes_of_another_pid_namespace_are_ended_by_their_numbers_here(runtime: Path) -> None:
+    """Its state names them by the numbers that they have there: 1, which is somebody else here."""
+    script = (
+        "import os, pathlib, sys, time\n"
+        "from opline.capture.directory.state import State\n"
+        "state = State.create(pathlib.Path('/somewhere/run2')); state.add('collector', os.getpid())\n"
+        "state.release(); print(state.processes['collector'].pid, flush=True); time.sleep(60)\n"
+    )
+    inside = subprocess.Popen([*PID_NAMESPACE, sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    try:
+        assert inside.stdout is not None
+        if not (number := inside.stdout.readline()):
+            pytest.skip("no PID namespaces here")
+        assert int(number) == 1
+        (line,) = leftovers.sweep()
+        assert line.endswith("cleaned up") and "collector" in line
+        inside.communicate(timeout=20)
+    finally:
+        inside.kill()
+        inside.communicate()
+
+
+@root_only
+def test_recorders_that_share_a_runtime_directory_across_pid_namespaces_do_not_meet(
+    tmp_path: Path, runtime: Path
+) -> None:
+    """The short version of tests/faults/neighbours.py."""
+    if subprocess.run([*PID_NAMESPACE, "true"], capture_output=True).returncode != 0:
+        pytest.skip("no PID namespaces here")
+    assert neighbours.rounds(tmp_path, runtime, 2, ("--no-block",)) == []
 
 
 @root_only

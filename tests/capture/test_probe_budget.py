@@ -108,4 +108,4 @@ def test_a_budget_is_a_share(value: str, opline: Run, tmp_path: Path) -> None:
 
 def test_a_budget_is_for_a_models_probes(opline: Run, tmp_path: Path) -> None:
     done = opline("record", "-o", tmp_path / "run", "--probe-budget", "2%", "--model", "syscalls", "--", "true")
-    assert done.returncode == 2 and "for models with [probes]" in done.stderr and not (tmp_path / "run").exists()
+    assert done.returncode == 2 and "needs a model with [probes]" in done.stderr and not (tmp_path / "run").exists()

@@ -202,7 +202,7 @@ def test_discarded_events_are_counted_as_babeltrace2_counts_them(ticker: Path, r
     done = record("-o", run, *APP_ONLY, "--subbuf-size", "4096", "--subbufs", "2", "--", ticker, 200_003)
     document = manifest(run)
     seen, lost = document["event_count"], document["discarded_count"]
-    assert done.returncode == 0 and lost > 0 and seen + lost == 200_003
+    assert done.returncode == 3 and lost > 0 and seen + lost == 200_003  # more than a thousandth
     assert re.search(rf"warning: {lost:,} events discarded in channel app .*--subbuf-size 8K", done.stderr)
     said = subprocess.run(["babeltrace2", run / "trace"], capture_output=True, text=True, timeout=120).stderr
     by_babeltrace = sum(int(n) for n in re.findall(r"Tracer discarded (\d+) event", said))
@@ -213,16 +213,18 @@ def test_discarded_events_are_counted_as_babeltrace2_counts_them(ticker: Path, r
 
 def test_size_limit_stops_tracing_and_not_the_command(ticker: Path, runtime: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    script = f"for i in 1 2 3 4 5 6; do {ticker} 50021; sleep 0.1; done"
+    script = f"for i in $(seq 25); do {ticker} 50021; sleep 0.1; done"
     done = record("-o", run, *APP_ONLY, *SMALL, "--size-limit", "2M", "--", "sh", "-c", script)
     document = manifest(run)
-    assert done.returncode == 0 and done.stdout.count("ticks 50021") == 6
+    lost_much = document["discarded_count"] * 1000 > document["event_count"] + document["discarded_count"]
+    assert done.returncode == (3 if lost_much else 0) and done.stdout.count("ticks 50021") == 25
     assert document["tracing_ended"] == "size_limit" and "tracing stopped: the trace has reached" in done.stderr
-    (gap,) = document["gaps"]
-    assert gap["loss"] == "recording_cut_short" and document["state"] == "complete"  # it was asked for
+    (gap,) = [gap for gap in document["gaps"] if gap["loss"] != "discarded_at_end"]
+    assert gap["loss"] == "recording_cut_short"  # it was asked for: no failure
+    assert document["state"] == ("incomplete" if lost_much else "complete")
     assert document["command"]["begin_monotonic_ns"] < gap["from_ns"] < document["command"]["end_monotonic_ns"]
     assert 2 << 20 <= document["trace_bytes"] < 9 << 20
-    assert 0 < document["event_count"] == len(events(run)) < 6 * 50021
+    assert 0 < document["event_count"] == len(events(run)) < 25 * 50021
 
 
 @pytest.fixture
@@ -360,18 +362,18 @@ def test_block_events_are_in_the_same_session(ticker: Path, runtime: Path, tmp_p
     done = record("-o", run, *options, "--", "sh", "-c", f"{ticker} 101; {dd}; {ticker} 102")
     assert done.returncode == 0, done.stderr
     document = manifest(run)
-    if document["block_source"] == "none":
+    if (source := document["block_source"]) == "none":
         pytest.skip(f"no block events here: {document['notes']}")
     lines = events(run)
     counts = {channel["name"]: channel["event_count"] for channel in document["channels"]}
     assert counts["app"] == 203 and sum(counts.values()) == len(lines)
     mine = [line for line in lines if f" dev = {device_number(loop_device)}," in line]
-    for name, number in (("block_bio_queue", 23), ("block_rq_issue", 23), ("block_rq_complete", 23)):
-        assert sum(f"{name}:" in line for line in mine) == number, name
-    if document["block_source"] == "bpf":
+    for name in ("block:request",) if source == "bpf" else ("block_bio_queue", "block_rq_issue", "block_rq_complete"):
+        assert sum(f"{name}:" in line for line in mine) == 23, name
+    if source == "bpf":
         report = document["collector"]
         assert report["lost_ring"] == report["lost_nested"] == 0 and report["enabled"]
-        assert sum(report["sent"].values()) <= counts["block"]
+        assert sum(report["sent"].values()) <= counts["block"] + counts["requests"]
     assert not list(runtime.iterdir()) and not daemons(runtime)
 
 

@@ -18,12 +18,14 @@ from opline.capture import doctor
 from opline.capture.bpf.bpf import KINDS
 from opline.capture.directory import leftovers, recording
 from opline.capture.directory.recording import ChannelNote, Command, Recording
-from opline.capture.doctor import Check, Report
+from opline.capture.directory.state import State
+from opline.capture.doctor import Report
 from opline.capture.lttng import ctfindex, recipe
 from opline.capture.lttng.session import parse_counts
 from opline.capture.machine import devices, machine, space
+from opline.capture.machine.checks import Check, Status
 from opline.capture.machine.machine import Host, sample_clocks
-from opline.capture.machine.processes import Process, boot_id, identify
+from opline.capture.machine.processes import Process, boot_id, identify, namespace
 from opline.capture.recorder.options import check_subbuf
 from opline.capture.recorder.summary import summary_lines
 from opline.errors import OplineError, UsageError
@@ -54,21 +56,22 @@ def test_what_is_asked_of_the_shim_comes_through_its_collector_too() -> None:
     )
     assert (app.events, app.contexts) == (("osd:*", "cephshim:msgr_*"), recipe.APP_CONTEXTS)
     assert (shim.name, shim.events, shim.contexts) == ("shim", ("cephring:msgr_*", "cephring:lost"), ())
-    assert recipe.ring_events(["*"]) == ("cephring:*", "cephring:lost")
-    assert recipe.ring_events(["osd:*", "opline:*"]) == ()
+    assert recipe.ring_events(["*"], "cephring") == ("cephring:*", "cephring:lost")
+    assert recipe.ring_events(["osd:*", "opline:*"], "cephring") == ()
 
 
-def test_plugs_are_recorded_only_if_block_events_are_asked_for() -> None:
+def test_single_block_events_are_recorded_only_if_they_are_asked_for() -> None:
+    names = (*(kind for kind in KINDS if kind.startswith("block_")), "watermark", "lost")
+
     def recorded(*claims: str) -> set[str]:
         globs = recipe.sort_globs(claims)
         channel = recipe.plan_channels(globs, kernel=False, bpf=True, subbuf_bytes=4096, subbuf_count=2, contexts=())[
             -1
         ]
         assert not set(channel.events) & set(globs.exclude)  # of such a session lttng-sessiond dies
-        names = (*(kind for kind in KINDS if kind.startswith("block_")), "watermark", "lost")
         return {name for name in names if any(fnmatch.fnmatchcase(f"block:{name}", glob) for glob in channel.events)}
 
-    assert recorded("demo:*", "block:*") - recorded("demo:*") == {"block_plug", "block_unplug"}
+    assert recorded("demo:*") == {"watermark", "lost"} and recorded("demo:*", "block:*") == set(names)
 
 
 def test_channels() -> None:
@@ -76,8 +79,9 @@ def test_channels() -> None:
     app, block = recipe.plan_channels(
         globs, kernel=False, bpf=True, subbuf_bytes=4096, subbuf_count=2, contexts=recipe.APP_CONTEXTS
     )
-    assert (app.name, app.contexts) == ("app", ("vpid", "vtid", "procname"))
-    assert (block.name, block.events[-2:], block.contexts) == ("block", ("syscall:syscall_entry_openat", "sched:*"), ())
+    assert (app.name, app.contexts) == ("app", ("vpid", "vtid", "procname", "pid_ns"))
+    assert (block.name, block.contexts) == ("control", ())
+    assert block.events[-2:] == ("syscall:syscall_entry_openat", "sched:*")
     _, kernel = recipe.plan_channels(
         globs, kernel=True, bpf=False, subbuf_bytes=4096, subbuf_count=2, contexts=recipe.APP_CONTEXTS
     )
@@ -88,7 +92,8 @@ def test_channels() -> None:
         *_, without = recipe.plan_channels(
             globs, kernel=modules, bpf=not modules, states=False, subbuf_bytes=4096, subbuf_count=2, contexts=()
         )
-        assert not any("sched" in event for event in without.events)
+        about_threads = {event for event in without.events if "sched" in event and "process_" not in event}
+        assert not about_threads and any("process_" in event for event in without.events)
 
 
 @pytest.mark.parametrize(
@@ -189,6 +194,34 @@ def test_block_devices_in_both_encodings(tmp_path: Path) -> None:
     assert (part.dev, part.number, part.parent, part.start_sector) == (259 << 20 | 300, "259:300", "sdq", 1024)
 
 
+@pytest.mark.parametrize(
+    ("lists", "queues"),
+    [
+        (["0, 1, 4-5", "2, 3"], [[0, 1, 4, 5], [2, 3]]),
+        ([""], [[]]),  # a queue whose CPUs are all offline
+        (["0, x"], None),
+        ([], None),
+    ],
+)
+def test_which_cpus_share_a_hardware_queue(tmp_path: Path, lists: list[str], queues: list[list[int]] | None) -> None:
+    files = {f"mq__{number}__cpu_list": text for number, text in enumerate(lists)}
+    folder = _block_device(
+        tmp_path, "vdq", "254:0", queue__fua="1", queue__write_cache="write back", queue__zoned="none"
+    )
+    for path, text in files.items():
+        (file := folder / path.replace("__", "/")).parent.mkdir(parents=True)
+        file.write_text(text + "\n")
+    (device,) = devices.list_devices(tmp_path)
+    assert device.queues == queues
+    assert (device.fua, device.write_cache, device.zoned) == (True, "write back", "none")
+
+
+def test_a_device_without_hardware_queues(tmp_path: Path) -> None:
+    _block_device(tmp_path, "dm-0", "253:0")
+    (device,) = devices.list_devices(tmp_path)
+    assert (device.queues, device.fua, device.write_cache, device.zoned) == (None, None, None, None)
+
+
 @pytest.fixture
 def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("OPLINE_RUNTIME_DIR", str(tmp_path / "rt"))
@@ -196,9 +229,9 @@ def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _leave(runtime: Path, victim: Process, recorder: Process, boot: str | None = None) -> Path:
-    folder = runtime / f"{recorder.pid}-{recorder.start_ticks}"
+    folder = runtime / f"{recorder.pid}-{recorder.start_ticks}-0123abcd"
     folder.mkdir(parents=True)
-    state = leftovers.State(folder, recorder, boot or boot_id(), "/somewhere/run1")
+    state = State(folder, recorder, boot or boot_id(), "/somewhere/run1", namespace=namespace())
     state.processes["collector"] = victim
     state.write()
     return folder
@@ -232,7 +265,7 @@ def test_a_reused_pid_is_left_alone(runtime: Path) -> None:
 
 
 def test_a_running_recording_is_not_swept(runtime: Path) -> None:
-    state = leftovers.State.create(Path("/somewhere/run2"))
+    state = State.create(Path("/somewhere/run2"))
     assert leftovers.sweep() == [] and state.folder.exists()
     state.remove()
 
@@ -240,7 +273,7 @@ def test_a_running_recording_is_not_swept(runtime: Path) -> None:
 def _recording(**changes: object) -> Recording:
     note = Recording(
         command=Command(["true"], "/", exit_code=0, begin_monotonic_ns=0, end_monotonic_ns=1_500_000_000),
-        host=Host("h", "6.1", "Linux", "x86_64", 2, "b", True),
+        host=Host("h", "6.1", "Linux", "x86_64", 2, "b", 0, True),
         versions={},
         clocks_before=sample_clocks(),
         session="s",
@@ -342,7 +375,7 @@ def test_doctor_goes_on_where_this_user_may_not_look(tmp_path: Path, monkeypatch
         closed.chmod(0)
     try:
         found = doctor._tracefs()
-        other = doctor._tried(lambda: Check("sums", doctor.Status.OK, str(list(closed.iterdir()))))
+        other = doctor._tried(lambda: Check("sums", Status.OK, str(list(closed.iterdir()))))
     finally:
         os.seteuid(me)
     assert found.status == "optional" and "is not open to user" in found.detail and "as root" in found.advice

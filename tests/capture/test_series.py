@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from opline.errors import OplineError, UsageError
+from opline_analyses.api import recording
 from opline_analyses.base import series
 from opline_analyses.cli import main
-from opline_analyses.commands import record
 
 
 def test_one_command_goes_to_numbered_runs() -> None:
@@ -60,7 +60,7 @@ def test_the_series_ends_with_the_first_that_fails(
         made.append((command, directory.name))
         return codes[len(made) - 1]
 
-    monkeypatch.setattr(record, "_record", fake)
+    monkeypatch.setattr(recording, "_record", fake)
     arguments = ["record", "-o", str(tmp_path / "s"), "--repeat", "2", "--against", "old", "--", "new"]
     assert main(arguments) == status
     assert len(made) == recorded and {(c[0], name[0]) for c, name in made} <= {("old", "a"), ("new", "b")}

@@ -50,11 +50,11 @@ def record(folder: Path, *options: str) -> list[int]:
 
 
 def events(folder: Path) -> list[tuple[str, dict[str, int]]]:
-    """The events of the provider ``sched``: name, and the numbers among its fields."""
+    """The events about threads of the provider ``sched``: name, and the numbers among its fields."""
     return [
         (m.event.name, {k: int(v) for k, v in m.event.payload_field.items() if isinstance(v, bt2._IntegerFieldConst)})
         for m in bt2.TraceCollectionMessageIterator(str(folder / "run" / "trace"))
-        if isinstance(m, bt2._EventMessageConst) and m.event.name.startswith("sched:")
+        if isinstance(m, bt2._EventMessageConst) and m.event.name in ("sched:off_cpu", "sched:lost")
     ]
 
 

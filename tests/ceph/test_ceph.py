@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.lib.ceph_rough import RoughCeph
-from tests.lib.ceph_simulation import Ceph
+from tests.ceph.lib.rough import RoughCeph
+from tests.ceph.lib.simulation import Ceph
 from tests.lib.core_driver import Driver, check_laws, parse_line
 from tests.lib.recorded import Correlated, RunOf
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.ceph.lib.as19 import Teller
 from tests.ceph.test_ceph import STATES, client_ops, clients_mean_ns, points_of, shares
-from tests.lib.ceph_as19 import Teller
 from tests.lib.core_driver import Driver, check_laws
 from tests.lib.recorded import RunOf
 

@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.lib.ceph_truth import events_of
+from tests.ceph.lib.truth import events_of
 
-from opline.capture.sources import ringsource
+from opline.applications.ceph import ringsource
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="becomes other users")
 NOBODY, ANOTHER = 65534, 65533
@@ -198,7 +198,7 @@ def test_memory_that_can_be_taken_away_is_not_taken(collector: Callable[..., Col
 def rings(folder: Path) -> list[str]:
     """The program with the shim, where any user may read it."""
     folder.chmod(0o755)
-    source = Path(__file__).parents[1] / "ceph_shim" / "rings.c"
+    source = Path(__file__).parent / "shim" / "rings.c"
     subprocess.run(["gcc", "-O1", "-pthread", "-o", folder / "rings", source], check=True, timeout=300)
     for library in ("libopline-ceph.so", "libopline-ceph-tp.so"):
         shutil.copy(ringsource.PROGRAM.with_name(library), folder)

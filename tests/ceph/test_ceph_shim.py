@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The shim for Ceph: results with and without it are the same, byte by byte, and its events are what really happened.
 
-The programs are in ``tests/ceph_shim``: a client and a server of msgr2 with an encoder of their own, file I/O of every
+The programs are in ``tests/ceph/shim``: a client and a server of msgr2 with an encoder of their own, file I/O of every
 kind, and a client of librados' interface.
 """
 
@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.lib.ceph_truth import Event, as_tuple, events_of, truth_of
+from tests.ceph.lib.truth import Event, as_tuple, events_of, truth_of
 from tests.lib.recorder import OWN_RUN_LTTNG
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ROOT / "tests" / "ceph_shim"
+SOURCES = ROOT / "tests" / "ceph" / "shim"
 C = ["gcc", "-O1", "-g", "-Wall", "-Wextra", "-Werror"]
 PARSER = ROOT / "tracepoints" / "ceph" / "msgr.c"
-SHIM = ROOT / "correlator" / "opline" / "capture" / "libopline-ceph.so"
+SHIM = ROOT / "correlator" / "opline" / "applications" / "ceph" / "libopline-ceph.so"
 LIBRADOS = ["-Wl,-soname,librados.so.2"]
 PRELOADED = {"LD_PRELOAD": str(SHIM)}
 CXX = ["g++", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-std=c++17"]

@@ -31,7 +31,7 @@ POINTS = {
     "gone": 'key = "ref", release = "ref"',
     "freed": 'key = "op", release = "op"',
     "end": 'key = "op", role = "end"',
-    "soft": 'key = "ref", role = "soft_end"',
+    "soft": 'key = "ref", role = "end?"',
 }  # fmt: skip
 MODEL = """linger_ns = 30
 [keys]

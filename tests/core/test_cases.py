@@ -31,6 +31,10 @@ def header(op: Row) -> Iterator[str]:
     )
     if op["tainted"]:
         yield "  tainted"
+    if op["population"] is not None:
+        yield f"  of the population: {op['program'] or '?'}" if op["population"] else "  of another program"
+    if op["cgroup"] is not None:
+        yield f"  in the cgroup {op['cgroup']}"
 
 
 def transition(t: Row, op: Row) -> Iterator[str]:
@@ -89,10 +93,15 @@ def describe(driver: Driver) -> str:
         steps = " ".join(f"{letter}={r[k]}" for letter, k in STEPS if r[k] is not None)
         out.append(
             f"request {r['request_id']} {r['rwbs']} {r['sector']}+{r['nr_sectors']} {steps} "
-            f"op={r['op_id']} {r['outcome']}"
+            f"op={r['op_id']} {r['outcome']}{' of another program' if r['population'] is False else ''}"
+            f"{'' if r['cgroup'] is None else ' cgroup=' + r['cgroup']}"
         )
     for dev, name in sorted(driver.summary().get("devices", {}).items()):
         out.append(f"device {int(dev) >> 20}:{int(dev) & 0xFFFFF} {name}")
+    if found := driver.summary().get("population"):
+        others = [f"{o['comm']}:{o['pid']} ops={o['ops']} bios={o['bios']}" for o in found["others"]]
+        counts = " ".join(f"{k}={v}" for k, v in found.items() if isinstance(v, int))
+        out.append(f"population {counts} programs={','.join(found['programs'])} others={', '.join(sorted(others))}")
     fates: dict[str, int] = {}
     for row in tables.get("fates", []):
         fates[row["fate"]] = fates.get(row["fate"], 0) + row["count"]

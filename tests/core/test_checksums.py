@@ -66,7 +66,7 @@ def test_other_readers_find_the_pages_checksums_right_and_wrong(run: Path) -> No
 
 def test_a_sound_run_is_said_to_be_sound(sound: Path, capsys: Capture) -> None:
     assert main(["losses", str(sound), "--verify"]) == 0
-    assert f"{len(TABLES)} tables" in (out := capsys.readouterr().out) and "all are what was written" in out
+    assert f"{len(TABLES)} tables" in (out := capsys.readouterr().out) and "none is damaged" in out
     assert main(["losses", str(sound), "--verify", "--json"]) == 0
     checked = json.loads(capsys.readouterr().out)["tables"]
     assert [t["file"] for t in checked] == [f"{t.name}.parquet" for t in TABLES]
@@ -80,7 +80,7 @@ def test_damage_is_found_where_it_is(run: Path, capsys: Capture) -> None:
     assert main(["losses", str(run), "--verify"]) == 1
     said = capsys.readouterr()
     where = f"row group 0, column duration_ns, page at byte {page.offset}: its checksum is wrong"
-    assert where in said.out and "1 is not what was written" in said.out
+    assert where in said.out and "1 is damaged" in said.out
     assert said.err.startswith(f"opline: 1 of {len(TABLES)} tables of ") and said.err.count("\n") == 1
 
 

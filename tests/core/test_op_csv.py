@@ -23,7 +23,7 @@ from opline.errors import OplineError
 from opline_analyses.cli import main
 from opline_analyses.client.client_files import find_log
 from opline_analyses.client.client_log import join_client_log
-from opline_analyses.ops.op_csv import FIXED, STAGE_COLUMNS, collector, stage_column, write
+from opline_analyses.ops.op_csv import FIXED, STAGE_COLUMNS, collector, stage_columns, write
 from opline_analyses.ops.stages import stages_in_order
 from opline_analyses.runs.columns import ABSENT
 from opline_analyses.runs.run import open_tables
@@ -53,7 +53,7 @@ def by_sql(run: Path, log: Path | None) -> tuple[str, str]:
             LEFT JOIN client_ops c USING (op_id) ORDER BY o.op_id"""
     )
     long = opened.rows(f"SELECT {', '.join(STAGE_COLUMNS)} FROM stages ORDER BY op_id, seq")
-    header = [*(c for c, _ in FIXED), *map(stage_column, stages), "unattributed_ns"]
+    header = [*(c for c, _ in FIXED), *stage_columns(stages), "unattributed_ns"]
     texts = []
     for rows in ([tuple(header), *wide], [STAGE_COLUMNS, *long]):
         out = io.StringIO()
@@ -109,7 +109,7 @@ def test_texts_are_quoted_where_they_must_be_and_valid(obj: bytes) -> None:
     with collector(stages=False) as rows:
         one_op(rows, obj)
         (row,) = csv.reader(io.StringIO(rows.rows().decode(), newline=""))
-    assert row[2] == obj.decode(errors="replace")
+    assert row[2] == obj.decode(errors="backslashreplace")
 
 
 def test_a_full_temporary_folder_is_said_in_one_line() -> None:

@@ -24,7 +24,7 @@ open = { event = "app:open", batch = { open = "b" } }
 join = { event = "app:join", key = "op", batch = { join = "b" } }
 work = { event = "app:work", batch = { work = "b" } }
 close = { event = "app:close", batch = { close = "b" } }
-io_begin = { event = "app:io_begin", key = "op", io = "begin", offset = "off", length = "len" }
+io_begin = { event = "app:io_begin", key = "op", io = { in_flight = "begin", offset = "off", length = "len" } }
 leave = { event = "app:leave", thread = "leave" }
 reply = { event = "app:reply", key = "op", role = "end", after = "step" }
 """

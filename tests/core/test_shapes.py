@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Ops that pass the same points in the same order are attributed once (docs/stitching.md, "Shapes"). What that gives is
-the same as attributing each by itself, which is the definition.
+"""Ops that pass the same points in the same order are attributed once (docs/internals/stitching.md, "Shapes"). What
+that gives is the same as attributing each by itself, which is the definition.
 """
 
 from __future__ import annotations

@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Recordings that are broken on purpose, at random: which part is killed and when, which disk fills up or vanishes.
 
-Each time it is counted what was left (processes, folders, files), whether the trace can be read as far as it had been
-flushed (the ticker numbers its events: each number once, no gap before the kill but what is said), and whether what is
-missing was said (exit status or message, ``losses --max-loss 0``). Started by ``tests/faults/run``.
+A kill comes at a random moment of the start, the run or the end of the recording. The traced program keeps a count of
+the truth: a line per op in a file of its own. Each time the test counts
+
+- what was left: processes, folders, files; before anything cleans up, unless the recorder itself was killed;
+- whether the trace can be read as far as it had been flushed (each number once, no gap before the kill);
+- whether what is missing was said: an op of the program's own file that the trace lacks needs an exit status that is
+  not 0, a warning, and ``losses --max-loss 0`` with status 3. A recording of which nothing is missing may say nothing.
+
+Started by ``tests/faults/run``.
 """
 
 from __future__ import annotations
@@ -30,8 +36,10 @@ from opline.capture.directory import leftovers
 ROOT = Path(__file__).resolve().parent.parent.parent
 RUNTIME = Path("/tmp/rt")
 WORK = Path("/tmp/work")
+LOG = Path("/tmp/ticks")  # of the ticker: a line per event
 OPLINE = [sys.executable, "-P", "-m", "opline_analyses"]
-PARTS = ("consumerd", "sessiond", "collector", "application", "recorder", "everything")
+PARTS = ("consumerd", "sessiond", "collector", "openfiles", "application", "recorder", "everything")
+MOMENTS = ("start", "run", "end")
 DISKS = ("filled", "filled and freed", "removed")
 COUNT, PAUSE_US = 10_000, 200
 FLUSHED_S = 1.5  # what is older than this at the kill must be there; docs/capture.md
@@ -55,6 +63,7 @@ class Trial:
     unsaid: list[str] = field(default_factory=list)
     seen: int = 0
     status: int | None = None
+    hurt: bool = False  # a source was killed while the command ran: that is to be said, also where no event is missing
 
     def line(self) -> str:
         """As it is printed."""
@@ -88,7 +97,7 @@ def ours() -> dict[int, str]:
             about = stat_of(pid)
             here = (path / "ns" / "mnt").readlink() == mine or str(RUNTIME) in command
             if about is not None and about[2] != "Z" and here and pid != os.getpid():
-                found[pid] = f"{about[0]} {pid}"
+                found[pid] = f"{about[0]} {pid} (state {about[2]}, child of {about[1]}, session {os.getsid(pid)})"
     return found
 
 
@@ -119,6 +128,11 @@ def ticks(trace: Path) -> list[tuple[int, int]]:
     return [(int(tick[1]), int(tick[2])) for tick in found]
 
 
+def truth() -> int:
+    """How many events the program has made, as it says itself."""
+    return LOG.read_text().count("\n") if LOG.is_file() else 0
+
+
 def check_trace(trial: Trial, run: Path, begun: bool, ran_s: float, fault_ns: int) -> None:
     """Each number once, none missing before the last one that came before ``fault_ns`` (monotonic).
 
@@ -142,43 +156,59 @@ def check_trace(trial: Trial, run: Path, begun: bool, ran_s: float, fault_ns: in
         trial.unreadable.append(f"{missing} events are missing before the last one before the fault")
 
 
-def check_said(trial: Trial, run: Path, model: Path, stderr: str, died: bool) -> None:
-    """The recorder says it (unless it was killed), and the ledger does."""
-    if died and trial.what not in ("recorder", "everything", "application"):
-        if trial.status == 0:
-            trial.unsaid.append("exit status 0")
-        if "warning: the recording is not whole" not in stderr:
-            trial.unsaid.append("no warning")
-    if "Traceback" in stderr:
+def check_said(trial: Trial, run: Path, model: Path, stderr: str, recorder_died: bool) -> None:
+    """What is missing of the truth is said by the recorder (unless it was killed), and by the ledger."""
+    if "Traceback" in stderr or "internal error" in stderr:
         trial.unsaid.append("traceback")
     if not (run / "recording.json").is_file():
+        if trial.status == 0:
+            trial.unsaid.append("status 0 without a recording")
         return
+    note = json.loads((run / "recording.json").read_text())
     done = subprocess.run(
         [*OPLINE, "losses", str(run), "--model", str(model), "--max-loss", "0"],
         capture_output=True,
         text=True,
         timeout=120,
     )
-    if done.returncode == 1 and not trial.seen and "nothing was recorded" in done.stderr:
-        return
-    if died and trial.what != "application" and done.returncode != 3:
-        trial.unsaid.append(f"losses --max-loss 0: status {done.returncode}: {done.stderr.strip()[-200:]}")
+    told = done.returncode == 3 or (done.returncode == 1 and not trial.seen)  # there is nothing to read
+    missing = max(0, truth() - trial.seen)  # the last event may be in the trace and not yet in the file
+    blocks = [p for p in note["promises"] if p["source"] == "bpf"]
+    if missing or trial.hurt:
+        what = f"{missing} of {truth()} events are missing" if missing else f"the {trial.what} died"
+        if not recorder_died and trial.status == 0:
+            trial.unsaid.append(f"{what}: exit status 0")
+        if not recorder_died and note["state"] == "complete":
+            trial.unsaid.append(f"{what}: complete")
+        if not recorder_died and "warning: the recording is not whole" not in stderr:
+            trial.unsaid.append(f"{what}: no warning")
+        if not told:
+            trial.unsaid.append(f"{what}: losses --max-loss 0: status {done.returncode}: {done.stderr.strip()[-200:]}")
+    elif note["state"] == "complete" and not all(p["kept"] for p in blocks):
+        trial.unsaid.append("complete, with a promise that was not kept")
 
 
-def check_left(trial: Trial) -> None:
-    """After the next start of a recorder, which sweeps, nothing is there."""
-    leftovers.sweep()
+def remnants() -> list[str]:
+    """What is there of recordings that have ended: processes, folders, files."""
     until = time.monotonic() + 5
     while (alive := ours()) and time.monotonic() < until:
         time.sleep(0.1)
-    trial.left += alive.values()
-    for pid in alive:
+    folders = [*RUNTIME.glob("*"), *Path("/dev/shm").glob("opline-*"), *Path("/tmp").glob("opline-*")]
+    folders += [path for name in ("*.part", ".room", ".lock") for path in WORK.rglob(name)]
+    return [*alive.values(), *map(str, folders)]
+
+
+def check_left(trial: Trial, recorder_died: bool) -> None:
+    """A recorder that was not killed leaves nothing; after one that was, cleaning up leaves nothing."""
+    before = remnants()  # waits for those that end with the recorder: a child that it was starting has its locks
+    if not recorder_died:
+        trial.left += [f"before cleaning up: {what}" for what in before]
+    leftovers.sweep()
+    trial.left += remnants()
+    for pid in ours():
         with contextlib.suppress(OSError):
             os.kill(pid, signal.SIGKILL)
-    folders = [*RUNTIME.glob("*"), *Path("/dev/shm").glob("opline-*"), *Path("/tmp").glob("opline-*")]
-    folders += [*WORK.rglob("*.part"), *WORK.rglob(".room")]
-    for path in folders:
-        trial.left.append(str(path))
+    for path in [*RUNTIME.glob("*"), *Path("/dev/shm").glob("opline-*"), *Path("/tmp").glob("opline-*")]:
         shutil.rmtree(path, ignore_errors=True)
 
 
@@ -214,38 +244,59 @@ def finish(process: subprocess.Popen[str], trial: Trial) -> str:
     return said
 
 
-def kill(part: str, chance: random.Random, ticker: Path, model: Path) -> Trial:
-    """Kill a part at a random time: while the recording starts (seldom), runs, or ends."""
-    trial = Trial(part, chance.uniform(0, 3.0))
-    run = WORK / "run"
-    early = chance.random() < 0.15
-    process = start(run, ticker, *(() if part == "collector" else ("--no-block",)), "--subbuf-size", "64K")
-    begun = False
-    if early:
-        trial.what, trial.after_s = f"{part} (starting)", chance.uniform(0, 1.2)
+def await_moment(moment: str, chance: random.Random, run: Path, process: subprocess.Popen[str]) -> tuple[bool, float]:
+    """Wait for a random moment of the start, the run or the end; whether the program has begun, and for how long it has
+    run. The start: from the first trace of the recorder on. The end: from the program's own last word on.
+    """
+    if moment == "start":
         while not list(RUNTIME.glob("*/state.json")) and process.poll() is None:
             time.sleep(0.01)
-    else:
-        begun = await_begin(run, process)
-    time.sleep(trial.after_s)
+        after_s = chance.uniform(0, 2.0)
+        time.sleep(after_s)
+        return False, after_s
+    begun = await_begin(run, process)
+    if moment == "run":
+        after_s = chance.uniform(0, 3.0)
+        time.sleep(after_s)
+        return begun, after_s
+    said = run / "stderr.txt"
+    while process.poll() is None and not (said.is_file() and "done" in said.read_text()):
+        time.sleep(0.002)
+    time.sleep(chance.uniform(0, 0.5))
+    return begun, COUNT * PAUSE_US / 1e6
+
+
+def kill(part: str, moment: str, chance: random.Random, ticker: Path, model: Path) -> Trial:
+    """Kill a part at a random moment."""
+    run = WORK / "run"
+    LOG.unlink(missing_ok=True)
+    needs_block = part in ("collector", "openfiles", "everything")
+    process = start(run, ticker, *(() if needs_block else ("--no-block",)), "--subbuf-size", "64K")
+    begun, after_s = await_moment(moment, chance, run, process)
+    trial = Trial(part, after_s)
     parts = children(process.pid)
     victims = list(parts.values()) if part == "everything" else [parts[part]] if part in parts else []
-    if part == "everything":
+    if part == "everything" and process.poll() is None:
         os.kill(process.pid, signal.SIGSTOP)  # it shall not see the others go
-    died = bool(victims) and process.poll() is None
+    how = signal.SIGTERM if part in ("collector", "openfiles") and chance.random() < 0.5 else signal.SIGKILL
     fault_ns = time.monotonic_ns()
     for pid in victims:
         with contextlib.suppress(OSError):
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, how)
     said = finish(process, trial)
-    name, trial.what = trial.what, part
-    check_left(trial)
-    if not early:
-        check_trace(trial, run, begun, trial.after_s, fault_ns)
-        check_said(trial, run, model, said, died)
-    elif trial.status == 0:
-        died = False  # it came too late, or was not there yet
-    trial.what = name
+    recorder_died = part in ("recorder", "everything") and process.returncode == -signal.SIGKILL
+    check_left(trial, recorder_died)
+    if begun:
+        check_trace(trial, run, begun, after_s, fault_ns)
+    elif (run / "trace").is_dir() and (run / "recording.json").is_file():
+        with contextlib.suppress(ValueError):
+            trial.seen = len(ticks(run / "trace"))
+    ended = json.loads((run / "recording.json").read_text()) if (run / "recording.json").is_file() else {}
+    end_ns = (ended.get("command") or {}).get("end_monotonic_ns")
+    # a source that dies while the command runs has a gap, whatever the program did
+    trial.hurt = bool(victims and ended and part in ("collector", "openfiles") and end_ns and fault_ns < end_ns)
+    check_said(trial, run, model, said, recorder_died)
+    trial.what = f"{part} ({moment}, {how.name if victims else 'not there'})"
     return trial
 
 
@@ -258,7 +309,7 @@ def fill(disk: Path) -> None:
                 ballast.seek(0, os.SEEK_END)
 
 
-def break_disk(how: str, chance: random.Random, ticker: Path, model: Path) -> Trial:
+def break_disk(how: str, _moment: str, chance: random.Random, ticker: Path, model: Path) -> Trial:
     """Fill the disk or remove the directory at a random time."""
     trial = Trial(how, chance.uniform(0, 3))
     disk = WORK / "disk"
@@ -266,9 +317,9 @@ def break_disk(how: str, chance: random.Random, ticker: Path, model: Path) -> Tr
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40m", "opline-faults", disk], check=True)
     run = disk / "run"
     process = start(run, ticker, "--no-block", "--subbuf-size", "64K", "--subbufs", "4")
+    LOG.unlink(missing_ok=True)
     begun = await_begin(run, process)
     time.sleep(trial.after_s)
-    died = process.poll() is None
     if how == "removed":
         shutil.rmtree(run)
     else:
@@ -277,14 +328,13 @@ def break_disk(how: str, chance: random.Random, ticker: Path, model: Path) -> Tr
             time.sleep(chance.uniform(0, 1))
             (disk / "ballast").unlink()
     said = finish(process, trial)
-    check_left(trial)
+    check_left(trial, recorder_died=False)
     if how == "removed":
         if trial.status != 3 or "is gone" not in said:
             trial.unsaid.append(f"status {trial.status}: {said[-200:]}")
     else:
         check_trace(trial, run, begun, trial.after_s, 0)  # of what was not written yet any may be missing
-        noticed = trial.status != 0 or how == "filled"
-        check_said(trial, run, model, said, died and noticed)
+        check_said(trial, run, model, said, recorder_died=False)
     subprocess.run(["umount", "-l", disk], check=True)
     return trial
 
@@ -305,14 +355,16 @@ def main() -> int:
     argv = ["gcc", "-O1", f"-I{source}", "-o", str(ticker), f"{source}/ticker.c", "-llttng-ust", "-ldl"]
     subprocess.run(argv, check=True)
     model.write_text(MODEL)
-    trials: list[tuple[Callable[[str, random.Random, Path, Path], Trial], str]] = [
-        (kill, part) for part in itertools.islice(itertools.cycle(PARTS), options.kills)
+    os.environ["TICKER_LOG"] = str(LOG)
+    which = itertools.islice(itertools.cycle(itertools.product(MOMENTS, PARTS)), options.kills)
+    trials: list[tuple[Callable[[str, str, random.Random, Path, Path], Trial], str, str]] = [
+        (kill, part, moment) for moment, part in which
     ]
-    trials += [(break_disk, how) for how in itertools.islice(itertools.cycle(DISKS), options.disks)]
+    trials += [(break_disk, how, "run") for how in itertools.islice(itertools.cycle(DISKS), options.disks)]
     counts: Counter[str] = Counter()
-    for number, (work, what) in enumerate(trials):
+    for number, (work, what, moment) in enumerate(trials):
         WORK.mkdir()
-        trial = work(what, chance, ticker, model)
+        trial = work(what, moment, chance, ticker, model)
         shutil.rmtree(WORK)
         counts += Counter({kind: bool(lines) for kind, lines in trial.complaints().items()})
         print(f"{number + 1}/{len(trials)} {trial.line()}", flush=True)

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Damages every kind of file that commands read, one file at a time, and counts what the commands make of it.
 
-    python -m tests.faults.files [--seed N] [--mutants N] [--only KIND] [--keep FOLDER]
+    python -m tests.faults.files [--seed N] [--mutants N] [--only KIND] [--no-sound] [--keep FOLDER]
 
 A mutant is a run, a recording or a client's report with one file damaged: bytes (bits, cuts, blanks, repeats, junk), or
 a value of a JSON document (another type, another number, a key that is gone). A command that reads the file runs in a
 process of its own. It may give an output, or say why not and leave with a documented exit status. Faults are internal
-errors, tracebacks, signals, an exit status without a word, more than --seconds of CPU time, more than 512 MiB.
-Exit status 1 if there is a fault.
+errors, tracebacks, signals, an exit status without a word, more than --seconds of CPU time, more than --mib of memory.
+The sound files are tried first, unless --no-sound. Exit status 1 if there is a fault.
+
+Under the sanitizers (tests/native/check_native.py does it): `make -C correlator/native asan-python`, then with
+PYTHONPATH=correlator/native/build/asan/room, LD_PRELOAD of clang's shared run-time library, and a larger --mib.
 """
 
 from __future__ import annotations
@@ -16,7 +19,6 @@ import argparse
 import json
 import os
 import random
-import resource
 import signal
 import sys
 import tempfile
@@ -34,7 +36,6 @@ from tests.faults.kinds import KINDS, Kind, prepare
 from opline_analyses.cli import main as opline
 
 EXIT_STATUSES = (0, 1, 2, 3)
-MOST_BYTES = 512 << 20
 
 Damage = Callable[[bytes, random.Random], bytes]
 
@@ -91,7 +92,13 @@ VALUES: tuple[Any, ...] = (
     {},
     {"a": 1},
     [[[]]],
+    float("inf"),
+    float("nan"),
+    1e308,
+    "http://[::1",  # an address that is none
+    "file://host:port/%zz",
 )
+DEEP = 5000  # lists in lists
 
 
 def value(data: bytes, chance: random.Random) -> bytes:
@@ -109,7 +116,7 @@ def value(data: bytes, chance: random.Random) -> bytes:
     if chance.random() < 0.03:
         return json.dumps(chance.choice(VALUES)).encode()
     if chance.random() < 0.02:
-        return b"[" * 100_000
+        return chance.choice((b"[" * 100_000, b"[" * DEEP + b"]" * DEEP, b'{"a":' * DEEP + b"1" + b"}" * DEEP))
     for _ in range(chance.choice((1, 1, 1, 3))):
         node, key = chance.choice(places)
         if chance.random() < 0.2 and isinstance(node, dict):
@@ -134,13 +141,21 @@ class Outcome:
     said: str
 
 
-def judged(command: Sequence[str], seconds: float) -> Outcome:
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a command may take: CPU time and memory."""
+
+    seconds: float = 5.0
+    mib: int = 512
+
+
+def judged(command: Sequence[str], limits: Limits) -> Outcome:
     """Run the command in a process of its own."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         began = time.monotonic()
         child = os.fork()
         if child == 0:
-            signal.alarm(int(seconds * 4))
+            signal.alarm(int(limits.seconds * 4))
             os.dup2(out.fileno(), 1)
             os.dup2(err.fileno(), 2)
             sys.stdout = os.fdopen(1, "w", closefd=False)
@@ -158,11 +173,11 @@ def judged(command: Sequence[str], seconds: float) -> Outcome:
         err.seek(0)
         said = err.read().decode(errors="replace")
     status = os.waitstatus_to_exitcode(raw)
-    slow = took if used.ru_utime + used.ru_stime > seconds else 0.0
-    return Outcome(status, _fault(status, said, slow, used), said.strip()[-300:])
+    slow = took if used.ru_utime + used.ru_stime > limits.seconds else 0.0
+    return Outcome(status, _fault(status, said, slow, used.ru_maxrss >> 10, limits.mib), said.strip()[-300:])
 
 
-def _fault(status: int, said: str, took: float, used: resource.struct_rusage) -> str | None:
+def _fault(status: int, said: str, took: float, mib: int, most_mib: int) -> str | None:
     if status < 0:
         return f"signal {-status}"
     if "internal error" in said or "Traceback" in said:
@@ -171,8 +186,8 @@ def _fault(status: int, said: str, took: float, used: resource.struct_rusage) ->
         return f"exit status {status}"
     if took:
         return f"{took:.1f} s"
-    if used.ru_maxrss * 1024 > MOST_BYTES:
-        return f"{used.ru_maxrss >> 10} MiB"
+    if mib > most_mib:
+        return f"{mib} MiB"
     if status in (1, 2) and not said.strip():
         return f"exit status {status} without a word"
     return None
@@ -211,7 +226,26 @@ def mutants(kind: Kind, folder: Path, count: int, chance: random.Random) -> Iter
         yield file, way.__name__, way(file.read_bytes(), chance)
 
 
-def run(seed: int, count: int, only: str | None = None, seconds: float = 5.0, keep: Path | None = None) -> Counter[str]:
+def sound_faults(kind: Kind, folder: Path, limits: Limits) -> Counter[str]:
+    """What the commands do not do right with sound files of a kind."""
+    faults: Counter[str] = Counter()
+    files = kind.files if "{file}" in str(kind.commands) else kind.files[:1]
+    for words, name in product(kind.commands, files):
+        outcome = judged(command_of(words, folder, folder / name), limits)
+        if outcome.status != 0 or outcome.fault:
+            faults[f"{kind.name}, sound, opline {' '.join(words)}: {outcome.fault or outcome.said}"] += 1
+        clear(folder)
+    return faults
+
+
+def run(
+    seed: int,
+    count: int,
+    only: str | None = None,
+    limits: Limits = Limits(),
+    keep: Path | None = None,
+    sound: bool = True,
+) -> Counter[str]:
     """``count`` mutants of each kind; prints a line per kind; gives the faults with how often they were seen."""
     faults: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="opline-faults-") as where:
@@ -220,19 +254,15 @@ def run(seed: int, count: int, only: str | None = None, seconds: float = 5.0, ke
         for kind in KINDS:
             if only and only not in kind.name:
                 continue
-            sound = kind.files if "{file}" in str(kind.commands) else kind.files[:1]
-            for words, name in product(kind.commands, sound):
-                outcome = judged(command_of(words, folder, folder / name), seconds)
-                if outcome.status != 0 or outcome.fault:
-                    faults[f"{kind.name}, sound, opline {' '.join(words)}: {outcome.fault or outcome.said}"] += 1
-                clear(folder)
+            if sound:
+                faults += sound_faults(kind, folder, limits)
             chance = random.Random(f"{seed} {kind.name}")
             statuses: Counter[int] = Counter()
             before = faults.total()
             for number, (file, how, content) in enumerate(mutants(kind, folder, count, chance)):
                 with damaged(file, content):
                     command = command_of(chance.choice(kind.commands), folder, file)
-                    outcome = judged(command, seconds)
+                    outcome = judged(command, limits)
                     left = [f.name for f in (folder / "out").iterdir()]
                     fault = outcome.fault or (f"{left} left behind" if left and outcome.status in (1, 2) else None)
                     clear(folder)
@@ -255,9 +285,12 @@ def main() -> int:
     parser.add_argument("--mutants", type=int, default=100, help="of each kind (100)")
     parser.add_argument("--only", metavar="KIND", help="kinds with this in their name")
     parser.add_argument("--seconds", type=float, default=5.0, help="of CPU time that a command may take (5)")
+    parser.add_argument("--mib", type=int, default=512, help="of memory that a command may take (512)")
+    parser.add_argument("--no-sound", action="store_true", help="do not try the sound files first")
     parser.add_argument("--keep", metavar="FOLDER", type=Path, help="put files there that led to a fault")
     args = parser.parse_args()
-    faults = run(args.seed, args.mutants, args.only, args.seconds, args.keep)
+    limits = Limits(args.seconds, args.mib)
+    faults = run(args.seed, args.mutants, args.only, limits, args.keep, not args.no_sound)
     for fault, count in faults.most_common():
         print(f"{count:5}  {fault}")
     return 1 if faults else 0

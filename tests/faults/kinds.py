@@ -108,7 +108,7 @@ KINDS = (
     Kind("fio log", ("x_lat.1.log", "x_clat.1.log"), False, ((*WITH_LOG, "{}/x_lat.1.log"),)),
     Kind("fio JSON", ("fio.json",), True, ((*COVERAGE, "{}/fio.json"),)),
     Kind("demo JSON", ("demo.json",), True, ((*COVERAGE, "{}/demo.json"),)),
-    Kind("rados text", ("rados.txt",), False, ((*COVERAGE, "{}/rados.txt"),)),
+    Kind("client text", ("client.txt",), False, ((*COVERAGE, "{}/client.txt"),)),
     Kind("block text", tuple(f"text/{n}" for n in range(len(LAYOUTS))), False, TEXT_COMMANDS),
     Kind("blktrace", ("block/loop0.blktrace.0", "block/loop0.blktrace.1"), False, BLOCK_COMMANDS),
     Kind("counts", tuple(f"counts/{n}" for n in range(len(COUNTS))), False, COUNT_COMMANDS),
@@ -190,4 +190,4 @@ def _client_files(folder: Path) -> None:
     demo = {"tool": "demo-bench", "latency_ns": ours, "write_latency_ns": ours, "read_latency_ns": {"count": 0}}
     times = {"begin_ns": 1, "end_ns": 1_000_000_001, "op_size_bytes": 4096, "queue_depth": 4}
     (folder / "demo.json").write_text(json.dumps(demo | times))
-    (folder / "rados.txt").write_bytes((TESTS / "traces" / "ctf-mem-qd1.bench.txt").read_bytes())
+    (folder / "client.txt").write_bytes((TESTS / "traces" / "ctf-mem-qd1.bench.txt").read_bytes())

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCS = sorted((ROOT / "docs").glob("*.md"))
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
 sys.path.insert(0, str(ROOT / "docs"))
 
 import generate  # noqa: E402
@@ -27,7 +27,7 @@ def text(name: str) -> str:
 def test_command_is_documented(module: object) -> None:
     name = str(module.NAME)  # type: ignore[attr-defined]
     assert f"\n## opline {name}\n" in text("docs/commands.md"), "run `make docs`"
-    assert f"`opline {name}`" in text("README.md")
+    assert f"`opline {name}`" in text("docs/README.md")
     assert module.EXAMPLES, "a command shows examples at the end of its --help"  # type: ignore[attr-defined]
 
 
@@ -65,7 +65,7 @@ def test_every_reason_for_no_request_is_documented() -> None:
     """Those of the core's source, no more and no fewer."""
     from opline.losses import NO_REQUEST
 
-    source = text("correlator/native/src/link/reasons.cpp")
+    source = text("correlator/native/src/link/no_request.cpp")
     given = re.findall(r'return "(\w+)"|[?:] "(\w+)"', source)
     assert set(NO_REQUEST) == {"no_block_events"} | {a or b for a, b in given}
     page = text("docs/losses.md")
@@ -95,9 +95,18 @@ def test_links_lead_somewhere(path: Path) -> None:
 
 
 def test_every_page_is_reachable() -> None:
-    readme = text("README.md")
+    pages = text("docs/README.md")
+    assert "](docs/README.md)" in text("README.md")
     for path in DOCS:
-        assert f"docs/{path.name}" in readme, f"README.md does not lead to docs/{path.name}"
+        page = path.relative_to(ROOT / "docs")
+        if page.name != "README.md":
+            assert f"]({page})" in pages, f"docs/README.md does not lead to {page}"
+
+
+def test_the_readme_is_short_and_begins_with_the_two_commands() -> None:
+    lines = text("README.md").splitlines()
+    assert len(lines) <= 130
+    assert {"./demo", "./check"} <= {line.split(" ")[0] for line in lines[:30] if line}
 
 
 def test_make_help_lists_every_target() -> None:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The directions of imports and of #include (docs/design.md), and the doors to what is foreign: bt2, bcc and Python.h
-have one each."""
+"""The directions of imports and of #include (docs/internals/design.md), and the doors to what is foreign: bt2, bcc and
+Python.h have one each."""
 
 from __future__ import annotations
 
@@ -18,28 +18,31 @@ PACKAGES = {"opline": ROOT / "correlator" / "opline", "opline_analyses": ROOT / 
 # Lowest first: a module imports modules of its own layer and of those before it.
 LAYERS: tuple[tuple[str, ...], ...] = (
     (
-        "opline.units",
         "opline.errors",
         "opline.talk",
         "opline.values",
         "opline.paths",
         "opline.shapes",
         "opline.folder",
+        "opline.locks",
         "opline.scratch",
+        "opline.applications.table",
         "opline._core",
     ),
-    ("opline.losses", "opline.gaps"),
+    ("opline.losses", "opline.gaps", "opline.steps"),
     ("opline.model",),
     ("opline.readers",),
     tuple(f"opline.store.{n}" for n in ("schema", "arrow", "checksums", "manifest", "writer")),
     ("opline.correlation",),
     ("opline.store",),
+    ("opline.cluster",),
 )
 NATIVE = ROOT / "correlator" / "native" / "src"
 # Lowest first: a file includes files of its own folder and of those before it.
 NATIVE_FOLDERS = (
     "base",
     "event",
+    "identity",
     "feed",
     "ctf/metadata",
     "ctf/decode",
@@ -66,7 +69,6 @@ ROOMS = {
         "lttng",
         "bpf",
         "probes",
-        "ceph",
         "collectors",
         "sources",
         "recorder",
@@ -86,16 +88,33 @@ ROOMS = {
         "report",
         "export",
         "view",
+        "hosts",
+        "api",
     ),
 }
 # `opline.open` is what a user types: the package's own file names what is above it, and imports it when it is used.
-DOOR = {("opline", "opline_analyses.api")} | {
-    ("opline", f"opline_analyses.api.{name}")
-    for name in ("Heatmap", "LossWarning", "Recorded", "Run", "Table", "correlate", "open", "record")
-}
+DOOR = {
+    ("opline", f"opline_analyses.{name}")
+    for name in (
+        "api.heatmap.Heatmap", "api.recorded.Recorded", "api.recorded.record", "api.run.LossWarning", "api.run.Run",
+        "api.run.correlate", "api.run.open", "api.table.Table", "base.result_table.ResultTable",
+    )
+}  # fmt: skip
 CAPTURE_MAY_USE = tuple(
     f"opline.{name}"
-    for name in ("units", "errors", "values", "paths", "folder", "scratch", "losses", "model", "readers", "capture")
+    for name in (
+        "errors",
+        "values",
+        "paths",
+        "folder",
+        "locks",
+        "scratch",
+        "losses",
+        "model",
+        "readers",
+        "applications.table",
+        "capture",
+    )
 )
 
 
@@ -143,8 +162,11 @@ def test_imports_point_downwards(path: Path) -> None:
             continue
         if inside(module, "opline"):
             assert not inside(target, "opline_analyses") or (module, target) in DOOR, f"{module} imports {target}"
-        if inside(module, "opline.capture"):
-            allowed = any(inside(target, name) for name in CAPTURE_MAY_USE) or target == "opline.__version__"
+        guest = re.match(r"opline\.applications\.(?!table\b)\w+", target)
+        assert guest is None or inside(module, guest[0]), f"{module} imports {target}: the table finds applications"
+        if inside(module, "opline.capture") or re.match(r"opline\.applications\.(?!table\b)", module):
+            allowed = guest is not None or target == "opline.__version__"
+            allowed = allowed or any(inside(target, name) for name in CAPTURE_MAY_USE)
             assert allowed, f"{module} imports {target}"
         own, other = layer(module), layer(target)
         if own is not None:
@@ -173,6 +195,15 @@ def test_rooms_import_downwards(package: str) -> None:
         and room(target, package) > room(module, package)
     ]
     assert not upwards, "\n".join(upwards)
+
+
+def test_options_are_texts_above_the_api_alone() -> None:
+    """argparse is what the command line is made of: the rooms and the API take values and keyword arguments."""
+    above = ("commands", "live", "pages", "cli")
+    modules = [path for path in sources() if inside(module_name(path), "opline_analyses")]
+    users = {module_name(path) for path in modules if any(inside(target, "argparse") for target in imports(path))}
+    below = {m for m in users if m.removeprefix("opline_analyses.").split(".")[0] not in above}
+    assert below == set()
 
 
 @pytest.mark.parametrize("door", ["bt2", "bcc"])

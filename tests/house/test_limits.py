@@ -15,6 +15,8 @@ from pathlib import Path
 
 import lizard
 
+from opline.applications import table
+
 ROOT = Path(__file__).resolve().parents[2]
 COLUMNS, LINES, FUNCTION_LINES, BRANCHES = 120, 400, 80, 40
 SINK_METHODS, SHARED_NAMES = 6, 10
@@ -24,7 +26,7 @@ TEXTS = (*CODE, ".css", ".html", ".toml", ".md", ".sh", ".yml")
 #: Tables of rows, of which each is a line.
 TABLES = ("correlator/opline/losses.py", "correlator/opline/store/schema.py", "_tp.h")
 #: A page that is generated, the history, and a model.
-LONG = ("docs/commands.md", "CHANGELOG.md", "correlator/opline/models/ceph.toml")
+LONG = ("docs/commands.md", "CHANGELOG.md", *(str(Path(m).relative_to(ROOT)) for m in table.models().values()))
 
 
 def files(*suffixes: str) -> list[Path]:

@@ -12,6 +12,8 @@ import tomllib
 from pathlib import Path
 from urllib.request import urlopen
 
+import opline
+from opline.capture.sources.shims import shims
 from opline_analyses.cli import GROUPS
 from opline_analyses.commands.export import FORMATS
 
@@ -58,16 +60,29 @@ def test_install_has_everything(tmp_path: Path) -> None:
     assert where == str(target / "opline")
     have = {str(p.relative_to(target)) for p in target.rglob("*")}
     assert "opline/babeltrace-plugin-opline.so" in have
-    assert {f"opline/capture/{n}.so" for n in ("_bridge", "libopline-ceph", "libopline-ceph-tp")} <= have
-    assert os.access(target / "opline" / "capture" / "opline-ceph-collector", os.X_OK)
-    for model in (ROOT / "correlator" / "opline" / "models").glob("*.toml"):
-        assert f"opline/models/{model.name}" in have
+    assert {"opline/capture/_bridge.so", "opline/capture/libopline-ust.so"} <= have
+    check_shims(target)
+    package = ROOT / "correlator" / "opline"
+    models = [path for folder in ("models", "applications") for path in (package / folder).rglob("*.toml")]
+    assert len(models) >= 6
+    for model in models:
+        assert f"opline/{model.relative_to(package)}" in have
     for asset in (ROOT / "analyses" / "opline_analyses" / "report" / "assets").iterdir():
         assert f"opline_analyses/report/assets/{asset.name}" in have
     check_shared(target / "share", have)
     check_commands(target, tmp_path)
     packages = {p.parent.relative_to(target) for p in target.rglob("__init__.py")}
     assert all(str(p).split("/")[0] in ("opline", "opline_analyses") for p in packages), "nothing generic is installed"
+
+
+def check_shims(target: Path) -> None:
+    """The libraries and the collector of each shim are where the table of applications finds them."""
+    package = Path(opline.__file__).parent
+    libraries = [shim.library.relative_to(package) for shim in shims().values()]
+    assert libraries and all((target / "opline" / library).is_file() for library in libraries)
+    for library in libraries:
+        collectors = list((target / "opline" / library).parent.glob("*-collector"))
+        assert collectors and all(os.access(collector, os.X_OK) for collector in collectors)
 
 
 def check_commands(target: Path, folder: Path) -> None:
@@ -103,7 +118,8 @@ def check_shared(share: Path, have: set[str]) -> None:
     for name in pointed:
         assert (share / "doc" / "opline" / name).exists(), f"{name} is not installed"
     assert {f"share/doc/opline/{n}" for n in ("tracepoints/opline_tp.h", "tracepoints/opline_tp.c")} <= have
-    assert os.access(share / "doc" / "opline" / "examples" / "ceph" / "run", os.X_OK)
+    runs = [p.relative_to(ROOT) for p in ROOT.glob("examples/*/run")]
+    assert runs and all(os.access(share / "doc" / "opline" / run, os.X_OK) for run in runs)
     commands = {name for _, group in GROUPS for name, _, _ in group}
     assert {f"share/man/man1/opline-{name}.1" for name in commands} | {"share/man/man1/opline.1"} <= have
     assert {"share/bash-completion/completions/opline", "share/zsh/site-functions/_opline"} <= have

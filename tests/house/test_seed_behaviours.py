@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 TESTS = next(folder for folder in Path(__file__).resolve().parents if folder.name == "tests")
-#: How many behaviours each group has: Ceph's op latencies, SystemTap's scripts, PyLatencyMap, iolatency, iosnoop and
+#: How many behaviours each group has: latencies of ops, SystemTap's scripts, PyLatencyMap, iolatency, iosnoop and
 #: its neighbours, DTrace's rows at 10 Hz, heat maps from perf.
 GROUPS = (14, 18, 20, 13, 6, 8, 19)
 

@@ -62,13 +62,13 @@ def test_losses_of_a_window(run_of: RunOf, printed: Printed) -> None:
     after = json.loads(printed("losses", path, "--json", "--window", f"{last + 1}:"))
     assert after["discarded"] == []
     text = printed("losses", path, "-i", "discards")
-    assert text.startswith("meant by the options: ") and " of which can be measured\n" in text
+    assert text.startswith("selected: ") and "; opline can measure " in text
 
 
 def test_a_window_that_holds_nothing_says_so(run_of: RunOf, capfd: pytest.CaptureFixture[str]) -> None:
     path = str(run_of("fio-libaio-qd16-hdd-bfq").path)
     assert main(["sql", path, COUNT.format("requests"), "--window", "900:901"]) == 0
-    assert "nothing to count: no I/O of the run's" in capfd.readouterr().err
+    assert "the options select no I/O of the run's" in capfd.readouterr().err
 
 
 def test_requests_of_an_op_by_how_long_they_waited(run_of: RunOf, printed: Printed) -> None:
@@ -111,8 +111,8 @@ def test_ops_by_device_size_and_thread_are_those_that_the_list_says(
         out, err = capfd.readouterr()
         found = {int(row["op_id"]) for row in csv.DictReader(io.StringIO(out))}
         assert found == {op_id for op_id, op in every.items() if meant(op)}, words
-        assert ("no op of the run's" in err) is not bool(found), words
-    commands = "  " + " ".join(printed("why", run.path, "-d", number, "--size", str(sizes[0])).split())
+        assert ("select no op of the run's" in err) is not bool(found), words
+    commands = "  " + " ".join(printed("why", "--all", run.path, "-d", number, "--size", str(sizes[0])).split())
     assert f"--device {number} --size {sizes[0]}" in commands, "what it says to type has them, too"
 
 

@@ -295,7 +295,7 @@ def test_a_flush_that_another_one_served_is_counted_once(tmp_path: Path, capfd: 
 def test_a_window_that_holds_nothing_says_so(some: Path, capfd: pytest.CaptureFixture[str]) -> None:
     text, err = said(capfd, "hist", some, "--window", "0.96:0.97")
     assert text == "0.96 to 0.97 s\nno I/O\n"
-    assert "nothing to count: no I/O of the run's 8 I/Os (0 to 1.000000 s) is meant by the options." in err
+    assert "nothing to count: the options select no I/O of the run's 8 I/Os (0 to 1.000000 s)." in err
 
 
 @pytest.mark.parametrize(

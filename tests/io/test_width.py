@@ -11,7 +11,9 @@ from tests.lib.build_run import P, RunBuilder
 from tests.lib.io_runs import io_run
 from tests.lib.recorded import NAMES, RunOf
 
-from opline_analyses.base.text import fitted, shortened, table
+from opline_analyses.base.result_table import ResultTable, label, rendered, time
+from opline_analyses.base.screen import Screen
+from opline_analyses.base.text import fitted, shortened
 from opline_analyses.cli import main
 
 TABLES = (
@@ -44,15 +46,15 @@ def test_tables_fit_80_columns(
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("ctf-blue-v2-qd1", "ops"),  # stages, points and threads with long names
-        ("ptr-buf-fsync1-ext4", "ops"),  # a batch's requests are marked, and of several threads
+        ("ctf-blue-v2-qd1", "ops --limit 100000 --unfold"),  # stages, points and threads with long names
+        ("ptr-buf-fsync1-ext4", "ops --limit 100000 --unfold"),  # a batch's requests are marked, and of several threads
         ("fio-libaio-qd16-hdd-bfq", "ops --states --limit 300"),
         ("fio-libaio-qd16-hdd-bfq", "stages"),
         ("fdatasync-2-queues", "stages"),
         ("ctf-blue-v2-qd1", "graph"),
         ("ctf-blue-v2-qd1", "coverage"),
         ("ctf-merged", "losses"),
-        ("ctf-merged", "ops"),
+        ("ctf-merged", "ops --limit 100000 --unfold"),
         ("ctf-deb12-uprobes-qd16", "log --of stages --limit 300"),
     ],
 )
@@ -64,7 +66,7 @@ def test_lists_of_ops_fit_and_say_everything(
     assert main([command, str(run_of(name).path), *others]) == 0
     lines = [line for line in capfd.readouterr().out.splitlines() if not line.startswith("  opline ")]
     assert len(lines) > 5 and max(map(len, lines)) <= 80, max(lines, key=len)
-    if words == "ops":  # each op's points are there, with their threads
+    if words.startswith("ops --limit 100000"):  # each op's points are there, with their threads
         threads = {f"{row['comm']}:{row['tid']}" for row in run_of(name).rows("transitions") if row["tid"] is not None}
         text = "\n".join(lines)
         assert threads and all(thread in text for thread in threads)
@@ -113,9 +115,12 @@ def test_an_object_of_a_long_name(tmp_path: Path, capfd: pytest.CaptureFixture[s
 
 
 def test_names_give_way_and_numbers_do_not() -> None:
-    rows = [["a stage of a name that is long", "kworker/1:1H:44", "123.456"], ["short", "fio:7", "1.000"]]
+    columns = (label("stage", "stage"), label("thread", "thread"), time("ns", "us"))
+    table = ResultTable(
+        columns, [("a stage of a name that is long", "kworker/1:1H:44", 123456), ("short", "fio:7", 1000)], gap=" "
+    )
     for width in (60, 40, 30, 24):
-        lines = list(table(["stage", "thread", "us"], rows, gap=" ", names=(0, 1), width=width))
+        lines = list(table.lines(Screen(width)))
         assert min(width, 54) - 1 <= max(map(len, lines)) <= width and lines[1].endswith(" 123.456")
         assert [line.split()[-2:] for line in lines[2:]] == [["fio:7", "1.000"]]
         assert ("~" in lines[1]) == (width < 54)
@@ -131,10 +136,10 @@ def test_a_difference_of_two_graphs_fits(run_of: RunOf, capfd: pytest.CaptureFix
 
 
 def test_sentences_are_wrapped_and_nothing_else() -> None:
-    row, command = f"{'stage':60} 12.5 13.75 100.0" + " 1", "  opline ops " + "x" * 80
+    row, command = ResultTable((time("ns", "x" * 90),), [(7,)]), "  opline ops " + "x" * 80
     sentence = "  pass  " + "word " * 30
-    lines = list(fitted([row.ljust(90) + "7", command, sentence.rstrip()]))
-    assert lines[:2] == [row.ljust(90) + "7", command]
+    lines = list(rendered(fitted([row, command, sentence.rstrip()])))
+    assert [lines[0], lines[2]] == ["x" * 90, command] and lines.pop(1).endswith(" 0.007")
     assert (
         max(map(len, lines[2:])) <= 80 and " ".join(" ".join(lines[2:]).split()) == sentence.replace("  ", " ").strip()
     )

@@ -2,7 +2,9 @@
  * The lab application: a client queues writes, workers take them and write; whoever sees the completion replies. Each
  * step passes an LTTng tracepoint (provider `lab`) and, right behind it, calls a function of that name with the same
  * arguments (lab_client_submit(oid, op_id, off, len, aux) …), which does nothing and can be probed.
- *   usage: lab direct|aio|buffered PATH OPS WORKERS DEPTH
+ *   usage: lab direct|aio|buffered|nowait|uring PATH OPS WORKERS DEPTH [prefork|doublefork]
+ * nowait: as direct, each write with RWF_NOWAIT first. uring: each write by io_uring, in a kernel worker (IOSQE_ASYNC).
+ * prefork, doublefork: a child, or a child's child, does all, after the program has passed a tracepoint.
  */
 #define _GNU_SOURCE
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
@@ -11,18 +13,24 @@
 
 #include <fcntl.h>
 #include <linux/aio_abi.h>
+#include <linux/io_uring.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <errno.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define BYTES 4096u
 #define BLOCKS 4096u /* of the region that is written */
 
-enum mode { DIRECT, AIO, BUFFERED };
+enum mode { DIRECT, AIO, BUFFERED, NOWAIT, URING };
+static const char *const modes[] = {"direct", "aio", "buffered", "nowait", "uring"};
 
 struct op {
     uint64_t id, off;
@@ -102,8 +110,58 @@ static void *reap(void *unused) {
     return NULL;
 }
 
+/* A ring of one worker, for one write at a time. */
+struct ring {
+    int fd;
+    struct io_uring_params p;
+    char *queues;
+    struct io_uring_sqe *entries;
+};
+
+static void set_up(struct ring *r) {
+    r->fd = (int)syscall(SYS_io_uring_setup, 4, &r->p);
+    if (r->fd < 0) fail("io_uring_setup");
+    size_t bytes = r->p.cq_off.cqes + r->p.cq_entries * sizeof(struct io_uring_cqe); /* one mapping since 5.4 */
+    r->queues = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, IORING_OFF_SQ_RING);
+    r->entries = mmap(NULL, 4 * sizeof(*r->entries), PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, IORING_OFF_SQES);
+    if (r->queues == MAP_FAILED || r->entries == MAP_FAILED) fail("mmap");
+}
+
+static ssize_t write_in_worker(struct ring *r, const void *data, off_t off) {
+    unsigned *tail = (unsigned *)(r->queues + r->p.sq_off.tail), *head = (unsigned *)(r->queues + r->p.cq_off.head);
+    unsigned slot = *tail & 3;
+    r->entries[slot] = (struct io_uring_sqe){.opcode = IORING_OP_WRITE,
+                                             .flags = IOSQE_ASYNC,
+                                             .fd = fd,
+                                             .off = (uint64_t)off,
+                                             .addr = (uint64_t)data,
+                                             .len = BYTES};
+    ((unsigned *)(r->queues + r->p.sq_off.array))[slot] = slot;
+    __atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
+    if (syscall(SYS_io_uring_enter, r->fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) != 1) fail("io_uring_enter");
+    while (__atomic_load_n((unsigned *)(r->queues + r->p.cq_off.tail), __ATOMIC_ACQUIRE) == *head)
+        if (syscall(SYS_io_uring_enter, r->fd, 0, 1, IORING_ENTER_GETEVENTS, NULL, 0) < 0) fail("io_uring_enter");
+    struct io_uring_cqe *done = (struct io_uring_cqe *)(r->queues + r->p.cq_off.cqes) + (*head & (r->p.cq_entries - 1));
+    int result = done->res;
+    __atomic_store_n(head, *head + 1, __ATOMIC_RELEASE);
+    errno = -result;
+    return result;
+}
+
+static ssize_t write_out(struct ring *r, void *data, off_t off) {
+    struct iovec all = {data, BYTES};
+    if (mode == URING) return write_in_worker(r, data, off);
+    if (mode == NOWAIT) {
+        ssize_t done = pwritev2(fd, &all, 1, off, RWF_NOWAIT);
+        if (done >= 0 || errno != EAGAIN) return done;
+    }
+    return pwrite(fd, data, BYTES, off);
+}
+
 static void *work(void *argument) {
     struct op *op;
+    struct ring ring = {0};
+    if (mode == URING) set_up(&ring);
     while ((op = take((int)(long)argument))) {
         PASS(io_begin, op, fd);
         if (mode == AIO) {
@@ -119,7 +177,7 @@ static void *work(void *argument) {
             if (syscall(SYS_io_submit, context, 1, &cb) != 1) fail("io_submit");
             continue;
         }
-        ssize_t written = pwrite(fd, op->data, BYTES, (off_t)op->off);
+        ssize_t written = write_out(&ring, op->data, (off_t)op->off);
         if (written != (ssize_t)BYTES) fail("pwrite");
         PASS(io_end, op, (int)written);
         if (mode == BUFFERED) {
@@ -149,9 +207,28 @@ static void submit(long id) {
     pthread_mutex_unlock(&mutex);
 }
 
+/* Goes on in a child, or a child's child; its parent waits until it has ended. */
+static void go_on_in_child(int again) {
+    int ends[2];
+    char nothing;
+    struct op none = {.id = ~0ull};
+    PASS(queue_enter, &none, 0);
+    if (pipe(ends)) fail("pipe");
+    pid_t child = fork();
+    if (child < 0) fail("fork");
+    if (child == 0 && again && fork() != 0) _exit(0);
+    if (child != 0) {
+        close(ends[1]);
+        if (read(ends[0], &nothing, 1) != 0) fail("read");
+        exit(wait(NULL) < 0);
+    }
+}
+
 int main(int argc, char **argv) {
-    if (argc != 6) return 2;
-    mode = !strcmp(argv[1], "aio") ? AIO : !strcmp(argv[1], "buffered") ? BUFFERED : DIRECT;
+    if (argc < 6) return 2;
+    for (unsigned i = 0; i < sizeof modes / sizeof *modes; i++)
+        if (!strcmp(argv[1], modes[i])) mode = (enum mode)i;
+    if (argc > 6) go_on_in_child(!strcmp(argv[6], "doublefork"));
     count = atol(argv[3]);
     long workers = atol(argv[4]), depth = atol(argv[5]);
     fd = open(argv[2], O_RDWR | (mode == BUFFERED ? 0 : O_DIRECT));

@@ -17,7 +17,7 @@ from typing import Any
 
 import bt2
 
-from opline.capture.directory.leftovers import State
+from opline.capture.directory.state import State
 from opline.capture.lttng.recipe import Channel
 from opline.capture.lttng.session import Session
 from opline.capture.lttng.sessiond import Sessiond, attach
@@ -94,7 +94,8 @@ def capture(
         session.start()
         running = Capture(daemon, session, folder / "trace")
         if collect:
-            child, running.ready = start_collector(daemon.environment(), *arguments)
+            traced = [f"--trace={folder / 'trace'}", *arguments]
+            child, running.ready = start_collector(daemon.environment(), *traced)
         yield running
         if child is not None:
             child.send_signal(signal.SIGTERM)

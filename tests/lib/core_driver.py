@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Drives the native core without a trace: takes a model and events in a readable form, gives its tables as rows.
 
-An event is one line: ``TIME EVENT key=value ...``. ``tid pid cpu comm host stream`` are the context (``stream`` tells
-several of one host and domain apart), the rest is payload; a number is an integer (``0x`` too), ``1.5`` a float,
-everything else a text. An event name without a colon is the kernel domain's; system calls from BPF (``syscall:``) have
-all in their payload, and so have events from the shim's rings (``cephring:``), by the contexts' names. ``:tid`` is a
-field of the payload.
+An event is one line: ``TIME EVENT key=value ...``. ``tid pid ns cpu comm host stream`` are the context (``stream``
+tells several of one host and domain apart), the rest is payload; a number is an integer (``0x`` too), ``1.5`` a float,
+everything else a text. An event name without a colon is the kernel domain's; system calls from BPF (``syscall:``) and
+what it says of threads (``sched:process_thread``) have all in their payload, and so have events that a shim's collector
+passes on (opline.applications.table), by the contexts' names. ``:tid`` is a field of the payload.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opline._core import Core
+from opline.applications import table
 from opline.model import check_text
 
-CONTEXT = {"tid": ("vtid", "tid"), "pid": ("vpid", "pid"), "comm": ("procname", "procname")}
+CONTEXT = {"tid": ("vtid", "tid"), "pid": ("vpid", "pid"), "comm": ("procname", "procname"), "ns": ("pid_ns",) * 2}
 BY = {"by": "tid", "by_comm": "comm"}
 MOST_STATE_PARTS = 64  # of a stage: kMostParts of sched/sched.cpp
 WIDTH = {"i64": "q", "u64": "Q", "i32": "i", "u32": "I", "dict": "I"}
@@ -49,17 +50,18 @@ def parse_line(text: str) -> Line:
     """Raises ValueError for a line that is no event."""
     ts, name, *pairs = text.split()
     line = Line(int(ts), name)
+    relayed = name.partition(":")[0] in table.relayed()
     for pair in pairs:
         key, _, raw = pair.partition("=")
         if name.startswith("sched_"):  # `tid` is the woken thread, `by` and `by_comm` the context
             where = line.context if key in (*BY, "cpu", "host", "pid") else line.payload
             where[BY.get(key, key)] = value_of(raw)
             continue
-        if name.startswith("cephring:") and key in (*CONTEXT, "cpu"):
+        if relayed and key in (*CONTEXT, "cpu"):
             line.payload[CONTEXT[key][0] if key in CONTEXT else key] = value_of(raw)
             continue
         kernel_payload = key in ("tid", "comm") and ":" not in name
-        from_bpf = name.startswith("syscall:") and key != "host"
+        from_bpf = name.startswith(("syscall:", "sched:process_")) and key != "host"
         where = line.context if key in (*CONTEXT, "cpu", "host", "stream") and not from_bpf else line.payload
         where[key.removeprefix(":")] = value_of(raw)
         if kernel_payload and name.startswith("block_"):
@@ -72,12 +74,13 @@ def plan_of(
     match: str = "pointer",
     files: list[dict[str, Any]] | None = None,
     gaps: list[dict[str, Any]] | None = None,
+    population: list[int] | None = None,
 ) -> str:
     """The plan of a model's text, with maps of files; fails on any error in the model."""
     model, problems = check_text(model_toml, "case", "case.toml")
     errors = [p for p in problems if p.severity == "error"]
     assert not errors, errors
-    return model.plan_json(match, files or [], gaps or [])
+    return model.plan_json(match, files or [], gaps or [], population or [])
 
 
 def map_of(text: str) -> dict[str, Any]:
@@ -174,16 +177,18 @@ class Driver:
 
 def run(model_toml: str, lines: list[str], match: str = "pointer") -> Driver:
     """Push all lines (in their order), finish, drain. Besides events there are maps of files (``map_of``), what a
-    recorder knew to be missing (``gap_of``), and intervals of a kernel stream with discarded events: ``lost BEGIN END
-    COUNT``.
+    recorder knew to be missing (``gap_of``), the processes that it recorded (``population PID ...``), and intervals of
+    a kernel stream with discarded events: ``lost BEGIN END COUNT``.
     """
     maps = [map_of(text) for text in lines if text.startswith("map ")]
-    driver = Driver(plan_of(model_toml, match, maps, [gap_of(text) for text in lines if text.startswith("gap ")]))
+    gaps = [gap_of(text) for text in lines if text.startswith("gap ")]
+    roots = [int(word) for text in lines if text.startswith("population ") for word in text.split()[1:]]
+    driver = Driver(plan_of(model_toml, match, maps, gaps, roots))
     for text in lines:
         if text.startswith("lost "):
             begin_ns, end_ns, count = map(int, text.split()[1:])
             driver.core.discarded(driver.stream("host", True), begin_ns, end_ns, count, False)
-        elif not text.startswith(("map ", "gap ")):
+        elif not text.startswith(("map ", "gap ", "population ")):
             driver.push(parse_line(text))
     driver.finish()
     return driver

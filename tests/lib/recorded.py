@@ -6,6 +6,7 @@ One run of each trace serves all tests of a session: the fixture ``run_of`` (con
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -41,7 +42,9 @@ def unpack(name: str, target: Path) -> Path:
 
 def model_of(name: str) -> Model:
     """The op model of a recorded trace, by what recorded it."""
-    by_begin = {"ctf": "ceph", "demo": "demo", "fio": "syscalls", "fdatasync": "syscalls"}
+    by_begin = {"demo": "demo", "fio": "syscalls", "fdatasync": "syscalls"}
+    for of_application in HERE.glob("*/traces.json"):
+        by_begin |= json.loads(of_application.read_text())
     return load_model(by_begin.get(name.split("-")[0], str(LAB)))
 
 

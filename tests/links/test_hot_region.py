@@ -16,9 +16,9 @@ MODEL = """
 [keys]
 op = "id"
 [points]
-io_begin = { event = "app:io_begin", role = "begin", key = "op", class = "write", offset = "off", \
-length = "len", io = "begin" }
-io_end = { event = "app:io_end", role = "end", key = "op", io = "end" }
+io_begin = { event = "app:io_begin", role = "begin", key = "op", class = "write", \
+io = { in_flight = "begin", offset = "off", length = "len" } }
+io_end = { event = "app:io_end", role = "end", key = "op", io = { in_flight = "end" } }
 """
 OPS, PLACES, DEPTH, AT_DEVICE = 3000, 256, 64, 8
 DEV = 259 << 20

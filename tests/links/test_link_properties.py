@@ -16,11 +16,11 @@ linger_ns = 50
 [keys]
 op = "id"
 [points]
-submit = { event = "app:submit", role = "begin", key = "op", class = "{kind}", offset = "off", length = "len" }
-io_begin = { event = "app:io_begin", key = "op", thread = "switch", io = "begin" }
-io_end = { event = "app:io_end", key = "op", io = "end" }
-sync_begin = { event = "app:sync_begin", key = "op", sync_wait = "begin" }
-sync_end = { event = "app:sync_end", key = "op", sync_wait = "end" }
+submit = { event = "app:submit", role = "begin", key = "op", class = "{kind}", io = { offset = "off", length = "len" } }
+io_begin = { event = "app:io_begin", key = "op", thread = "switch", io = { in_flight = "begin" } }
+io_end = { event = "app:io_end", key = "op", io = { in_flight = "end" } }
+sync_begin = { event = "app:sync_begin", key = "op", io = { sync = "begin" } }
+sync_end = { event = "app:sync_end", key = "op", io = { sync = "end" } }
 reply = { event = "app:reply", key = "op", role = "end", thread = "leave" }
 """
 FILE = map_of("map /mnt/a 0:16:16 16:64:16")

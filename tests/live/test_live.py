@@ -26,16 +26,20 @@ from opline_analyses.runs.run import open_run
 
 TRACES = ("fio-libaio-qd16-hdd-bfq", "ptr-buf-fsync1-ext4")
 NUMBERS = {name: number for number, name in enumerate(KINDS[:14])}
-RECORD = struct.Struct("<6Q4IIiiIHBBi16s")  # struct block_event of tracepoints/block_event.h
+RECORD = struct.Struct("<6Q4IIiiIHBbi16s")  # struct block_event of tracepoints/block_event.h
+NO_QUEUE = 0xFFFF << 32  # where `parent` of other events is: of a request that no queue is known of
 LOST, MARK = 254, 255  # tracepoints/live_provider.h
 
 
 def record(kind: int, ktime: int, **fields: Any) -> bytes:
-    """As struct block_event has it."""
+    """As struct block_event has it, of requests without their hardware queue."""
     comm = str(fields.pop("comm", "")).encode()
     names = ("rq", "bio", "parent", "sector", "other", "nr_sector", "bytes", "dev", "old_dev", "rwbs", "error", "tid")
-    values = [int(fields.get(name, 0)) for name in names]
-    return RECORD.pack(ktime, *values, 0, int(fields.get("cpu", 0)), kind, 0, int(fields.get("pid", 0)), comm)
+    of_request = kind < len(KINDS) and KINDS[kind].startswith("block_rq_")
+    values = [int(fields.get(name, NO_QUEUE if name == "parent" and of_request else 0)) for name in names]
+    return RECORD.pack(
+        ktime, *values, 0, int(fields.get("cpu", 0)), kind, -1 if of_request else 0, int(fields.get("pid", 0)), comm
+    )
 
 
 def sign(kind: int, ktime: int, number: int = 0) -> bytes:
@@ -241,7 +245,9 @@ def test_what_is_missing_is_what_a_recording_calls_lost(capfd: pytest.CaptureFix
         assert _tell(stream) == lost
         err = capfd.readouterr().err
         assert f"3000 I/Os in 1.000 s, 12003 events, {'1 event' if lost == 1 else '6 events'} lost." in err
-        assert "data loss: events_missing 1 (recording): events that must have been there, as others show" in err
+        assert (
+            "data loss: events_missing 1 (recording): events are missing: later events prove that they happened" in err
+        )
         assert ("data loss: discarded_events 5 (recording)" in err) == (lost == 6)
         assert "not counted of 3001 I/Os: 1 without complete." in err
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.lib.core_driver import Driver, Line, check_laws, parse_line, run, value_of
 
 from opline.model import check_trace, load_model
@@ -138,10 +139,12 @@ def test_a_batch_that_its_first_work_opens() -> None:
 op = "id"
 [points]
 begin = { event = "p:begin", role = "begin", key = "op" }
-sync = { event = "p:sync", batch = { open_or_work = "kv" } }
+sync = { event = "p:sync", batch = { work = "kv" } }
 join = { event = "p:join", key = "op", batch = { join = "kv" } }
 done = { event = "p:done", key = "op", batch = { close = "kv" } }
 end = { event = "p:end", key = "op", role = "end" }
+[batches]
+kv = { auto = true }
 """
     lines = []
     for at, ids in ((0, (1, 2)), (1000, (3,))):
@@ -166,7 +169,7 @@ def test_an_end_of_one_class_only() -> None:
 op = "id"
 [points]
 begin = { event = "p:begin", role = "begin", key = "op", class = "{what}" }
-half = { event = "p:half", key = "op", role = "end", end_of = ["read", "stat"] }
+half = { event = "p:half", key = "op", role = { end = ["read", "stat"] } }
 end = { event = "p:end", key = "op", role = "end" }
 """
     lines = [f"{at} p:begin tid=1 pid=1 id={at} what={what}" for at, what in ((1, "read"), (2, "write"))]
@@ -198,6 +201,33 @@ def test_lint_reads_the_cores_counters() -> None:
     assert "point ioctximpl:aio_write: never seen: the trace has no ioctximpl:aio_write" in said
     assert "point osd:enqueue_op: its key oid never found an op" in said
     assert any(s.startswith("no point for osd:new (1 events)") for s in said)
+
+
+@pytest.mark.parametrize("points", [0, 1, 2])
+def test_lint_of_the_three_macros_says_nothing_of_a_correct_program(points: int) -> None:
+    """Whatever ways of naming threads, keys and bytes it leaves out, and if it has no point between its ends."""
+    lines = ["1 opline:op_begin tid=1 pid=1 key=1 thread=0 object=o op_class=write offset=0 length=512"]
+    for i in range(points):
+        lines.append(f"{i + 2} opline:op_point tid=2 pid=1 key=1 thread=1 point=p{i} offset=0 length=0")
+    lines.append(f"9 opline:op_end tid=2 pid=1 key={min(1 - points % 2, 1)} result=0")
+    driver = run(load_model("generic").text, lines)
+    (op,) = driver.tables()["ops"]
+    assert op["complete"]
+    events = {f["event"]: f["count"] for f in driver.tables()["fates"]}
+    fields = {
+        "opline:op_begin": {"key", "thread", "object", "op_class", "offset", "length"},
+        "opline:op_point": {"key", "thread", "point", "offset", "length"},
+        "opline:op_end": {"key", "result"},
+    }
+    assert check_trace(load_model("generic"), driver.summary(), events, fields) == []
+    if points:  # a field that a rule needs and the events lack is said all the same
+        fields["opline:op_point"] -= {"length"}
+        assert check_trace(load_model("generic"), driver.summary(), events, fields)
+    # from one thread to another it waits, whatever the points are called
+    kinds = {(s["from_point"], s["to_point"]): s["kind"] for s in driver.tables()["stages"]}
+    if points:
+        assert kinds["begin", "p0"] == "wait"
+        assert set(kinds.values()) - {kinds["begin", "p0"]} <= {"work"}
 
 
 def test_oplines_own_tracepoints() -> None:

@@ -39,7 +39,7 @@ y = { event = "p:y", when = { a = 1.5 }, after = ["z"],
 "z{a}{b}" = "p:z"
 [points.w]
 event = ["p:w", 3]
-duration = { field = "d", unit = "minutes" }
+stamp = "mark"
 batch = { opn = "kv" }
 [stages]
 s = { from = "x", to = "q", kind = "idle" }
@@ -50,7 +50,7 @@ t = { from = "x" }
         "2: `linger_ns`: an integer is wanted, not true or false",
         "4: key space op has no field `scop` (did you mean `scope`?)",
         "5: key space unused: a field's name, a list of them, or a table is wanted",
-        '7: `role = "begn"`: one of begin, end, soft_begin, soft_end is wanted',
+        '7: `role = "begn"`: one of begin, end, begin?, end? is wanted',
         "8: point x has no field `evnt` (did you mean `event`?)",
         "8: point x: `event` is missing (only a name like provider:event is an event by itself)",
         "9: `aside`: true or false is wanted, not an integer",
@@ -59,7 +59,7 @@ t = { from = "x" }
         "9: point y: there is no key space `nosuch` in [keys]",
         "10: point z{a}{b}: a name may contain one {field} and no other braces",
         "12: `event`: a list of texts is wanted",
-        '13: `unit = "minutes"`: one of ns, us, ms, s is wanted',
+        "13: `stamp`: a table with mark, at is wanted, not a text",
         "14: `batch` has no field `opn` (did you mean `open`?)",
         '16: `kind = "idle"`: one of work, wait, network, device, unknown is wanted',
         "16: stage s: `to` names q, which is no point",
@@ -75,11 +75,23 @@ t = { from = "x" }
         ("a = ", "1: not valid TOML: invalid value"),
         ("x = " + "[" * 5000, "0: not a model: nested too deeply"),
         ("x = " + "9" * 5000, "1: not valid TOML"),
-        ("", "0: a model needs [points]"),
+        ("", "0: a model needs [points] or [bios]"),
         ("[points]\n'p:x' = {}\n", "2: no point has role = \"begin\": there would be no op"),
         (
             SMALL + "a = { event = 'p:x', ios = { submit = 'op' } }\n",
             '6: point a: `ios.submit` goes with role = "begin" and thread = "switch"',
+        ),
+        (
+            SMALL + "a = { event = 'p:x', key = 'op', ios = { told = 'begin' } }\n",
+            '6: point a: `ios.told`: "begin" goes with role = "begin", "end" with no role, both with a key',
+        ),
+        (
+            SMALL + "a = { event = 'p:x', ios = { told = 'end' } }\n",
+            '6: point a: `ios.told`: "begin" goes with role = "begin", "end" with no role, both with a key',
+        ),
+        (
+            SMALL + "a = { event = 'p:x', key = 'op', ios = { told = 'end', reaped = '*' } }\n",
+            "6: point a: `ios.told` is about one I/O: it goes with no other word of `ios`",
         ),
         (
             SMALL + "a = { event = 'p:x', ios = { wait = 'op' } }\n",
@@ -111,7 +123,7 @@ t = { from = "x" }
         (SMALL + "'p:x' = { key = 'op(a, b)' }\n", "6: point p:x: 2 fields for key space op, which has 1"),
         (SMALL + "'p:x' = { key = 'op(a' }\n", '6: `key = "op(a"`: a key is written "space" or "space(field, field)"'),
         (SMALL + "[stages]\ns = { from = 'p:end#2', to = 'p:end' }", "7: stage s: `from` names p:end#2, which has a"),
-        (SMALL + "'p:x' = { key = 'op', end_of = 'read' }\n", '6: point p:x: `end_of` goes with role = "end"'),
+        (SMALL + "'p:x' = { key = 'op', role = { begin = 'read' } }\n", "6: `role`"),
         (
             SMALL + "'f:{m}' = 'p:f'\n[stages]\ns = { from = 'f:a', to = 'f:{m}' }",
             "8: stage s: `to` names f:{m}, which has a placeholder",
@@ -269,11 +281,11 @@ ports = { of = "fd", value = ["a", "b"], unorderd = true }
 idle = { of = "fd", value = "a" }
 bare = { of = "fd" }
 [points]
-begin = { event = "p:begin", role = "soft_begin" }
+begin = { event = "p:begin", role = "begin?" }
 child = { event = "p:child", key = "op", child = true }
 learn = { event = "p:learn", learn = "nofact", key = "op" }
-at = { event = "p:at", key = "op(fd@nofact)", at = "nomark" }
-end = { event = "p:end", key = "op", role = "soft_end", wait = "wire", meet = "wire" }
+at = { event = "p:at", key = "op(fd@nofact)", stamp = { at = "nomark" } }
+end = { event = "p:end", key = "op", role = "end?", join = { wait = "wire", meet = "wire" } }
 """
     assert findings(text) == [
         "2: key space op: `with` names nosuch, which is none",
@@ -295,12 +307,6 @@ end = { event = "p:end", key = "op", role = "soft_end", wait = "wire", meet = "w
     ]
 
 
-def test_once_is_for_points_that_are_only_passed() -> None:
-    text = SMALL + 'try = { event = "p:try", key = "op", once = true, thread = "enter" }\n'
-    assert any("`once` is for a point that is only passed" in f for f in findings(text))
-    assert not any("`once`" in f for f in findings(text.replace(', thread = "enter"', "")))
-
-
 def test_all_keys_of_a_space_are_for_release() -> None:
     text = SMALL + 'sent = { event = "p:sent", key = "op", release = "op(*)" }\n'
     assert not findings(text)
@@ -310,8 +316,12 @@ def test_all_keys_of_a_space_are_for_release() -> None:
         )
 
 
-def test_points_that_come_together_have_one_name() -> None:
-    text = SMALL + 'sent = { event = "p:sent", key = "op", passed_with = ["p:begin"] }\n'
-    assert not findings(text)
-    assert any("`passed_with` names p:beg" in f for f in findings(text.replace('["p:begin"]', '"p:beg"')))
-    assert any("of one name" in f for f in findings(text.replace("sent = ", '"sent:{how}" = ')))
+def test_words_that_are_no_longer_read_make_one_warning_and_change_nothing() -> None:
+    text = SMALL + 'sent = { event = "p:sent", key = "op" }\ndone = { event = "p:done", key = "op" }\n'
+    old = text.replace('"p:sent", key = "op"', '"p:sent", key = "op", passed_with = ["p:nothing"]')
+    old = old.replace('"p:done", key = "op"', '"p:done", key = "op", each_with = "sent"')
+    assert findings(old) == []
+    (found,) = findings(old, "warning")
+    assert "opline no longer reads `passed_with` and `each_with` (2 in this model): delete them" in found
+    plans = {check_text(model, "m", "m.toml")[0].plan_json("pointer", []) for model in (old, text)}
+    assert len(plans) == 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The two versions of the model language: what the second writes otherwise means what the first said."""
+"""The version of the model language, words that are gone, and the tables that say something for several points."""
 
 from __future__ import annotations
 
@@ -30,31 +30,35 @@ def found(text: str, version: int = 2) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("one", "two"),
+    ("old", "word", "instead"),
     [
-        ('role = "soft_begin", key = "op"', 'role = "begin?", key = "op"'),
-        ('role = "soft_end", key = "op"', 'role = "end?", key = "op"'),
-        ('role = "soft_end", end_of = ["read", "stat"]', 'role = { "end?" = ["read", "stat"] }'),
-        ('role = "end", end_of = "read"', 'role = { end = "read" }'),
-        ('key = "op", wait = "other", meet = "op"', 'key = "op", join = { wait = "other", meet = "op" }'),
-        ('sole = "op"', 'join = { sole = "op" }'),
-        ('mark = "m"', 'stamp = { mark = "m" }'),
-        ('key = "op", duration = "took"', 'key = "op", stamp = { duration = "took" }'),
+        ('role = "end", end_of = "read"', "end_of", 'role = { end = ["CLASS"] }'),
+        ('key = "op", wait = "other", meet = "op"', "meet", 'join = { meet = "KEY" }'),
+        ('sole = "op"', "sole", 'join = { sole = "KEY" }'),
+        ('mark = "m"', "mark", 'stamp = { mark = "MARK" }'),
+        ('key = "op", duration = "took"', "duration", "a point for an event at the begin of what took so long"),
+        ('key = "op", stamp = { duration = "took", unit = "ms" }', "unit", "nothing: `duration` is gone as well"),
+        ('key = "op", once = true', "once", "nothing: every time that an op passes the point is recorded"),
+        ('key = "op", offset = "o"', "offset", 'io = { offset = "FIELD" }'),
+        ('key = "op", sync_wait = "begin"', "sync_wait", 'io = { sync = "begin" }'),
         (
-            'key = "op", duration = { field = "took", unit = "ms" }',
-            'key = "op", stamp = { duration = "took", unit = "ms" }',
+            'key = "op", batch = { open_or_work = "kv" }',
+            "open_or_work",
+            'work = "BATCH", and [batches] BATCH = { auto = true }',
         ),
-        (
-            'key = "op", io = "begin", offset = "o", length = "l", direction = "read", file_by = "fd"',
-            'key = "op", io = { in_flight = "begin", offset = "o", length = "l", direction = "read", file_by = "fd" }',
-        ),
-        ('key = "op", sync_wait = "begin"', 'key = "op", io = { sync = "begin" }'),
     ],
 )
-def test_what_is_written_otherwise_means_the_same(one: str, two: str) -> None:
-    points = [KEYS + BEGIN + END + f'x = {{ event = "p:x", {fields} }}\n' for fields in (one, two)]
-    assert plan(points[0], 1) == plan(points[1], 2)
-    assert any("has no field" in line or "is wanted" in line for line in found(points[0]))
+def test_a_word_that_is_gone_has_one_line_that_says_what_to_write(old: str, word: str, instead: str) -> None:
+    lines = found(KEYS + BEGIN + END + f'x = {{ event = "p:x", {old} }}\n')
+    assert [line for line in lines if f"has no field `{word}`: write {instead}" in line and ": error: " in line], lines
+
+
+def test_version_1_is_told_what_to_do() -> None:
+    (line,) = [line for line in found(KEYS + BEGIN + END, 1) if ": error: " in line]
+    what = "write `version = 2`, then `opline model lint` says what to write for each word that is gone"
+    assert line == f"1: error: version 1 of the language is no longer read: {what}"
+    model, problems = check_text(KEYS + BEGIN + END, "m", "m.toml")
+    assert not [p for p in problems if p.severity == "error"] and model.plan()["points"], "version may be left out"
 
 
 def test_a_batch_that_nothing_opens() -> None:
@@ -65,9 +69,9 @@ def test_a_batch_that_nothing_opens() -> None:
             'close = { event = "p:close", batch = { close = "kv" } }\n'
         )
 
-    assert plan(text("open_or_work", "open_or_join"), 1) == plan(
-        text("work", "join") + "[batches]\nkv = { auto = true }\n", 2
-    )
+    points = plan(text("work", "join") + "[batches]\nkv = { auto = true }\n", 2)["points"]
+    assert isinstance(points, list)
+    assert [p["batch"]["do"] for p in points if "batch" in p] == ["open_or_work", "open_or_join", "close"]
     assert "[batches] none is not used" in "".join(found(text("open", "join") + "[batches]\nnone = { auto = true }\n"))
 
 
@@ -76,9 +80,7 @@ def test_groups_stand_for_their_points() -> None:
     whole = text + '[stages]\ns = { from = "both", to = "x" }\n[groups]\nboth = ["begin", "end"]\n'
     points = plan(whole, 2)["points"]
     assert isinstance(points, list) and points[-1]["after"] == ["begin", "end"]
-    assert plan(whole, 2)["stages"] == [
-        {"name": "s", "from": name, "to": "x", "kind": "work"} for name in ("begin", "end")
-    ]
+    assert plan(whole, 2)["stages"] == [{"name": "s", "from": name, "to": "x"} for name in ("begin", "end")]
     assert any("group x: a point has this name" in line for line in found(whole.replace("both", "x")))
     assert any(
         "`after` names gone, which is no point" in line for line in found(whole.replace('"begin", "end"]', '"gone"]'))
@@ -106,13 +108,11 @@ def test_a_point_may_be_called_as_a_field_is() -> None:
 
 def test_mistakes_have_their_line_and_the_versions_words() -> None:
     text = KEYS + BEGIN + END
-    assert found(text, 3)[0] == "1: error: `version = 3`: this opline reads 1 and 2"
+    assert found(text, 3)[0] == "1: error: `version = 3`: this opline reads 2"
     assert "has no field `waits` (did you mean `wait`?)" in "".join(
         found(text + 'x = { event = "p:x", join = { waits = "op" } }\n')
     )
     assert "one of begin, end, begin?, end? is wanted" in "".join(
         found(text + 'x = { event = "p:x", role = "soft_end" }\n')
     )
-    assert "a model has no field `groups`" in "".join(found(text + "[groups]\na = []\n", 1))
-    assert "`unit` goes with `duration`" in "".join(found(text + 'x = { event = "p:x", stamp = { unit = "s" } }\n'))
     assert "is wanted" in "".join(found(text + 'x = { event = "p:x", key = "op", role = { begin = "a" } }\n'))

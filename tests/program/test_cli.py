@@ -19,9 +19,10 @@ import pytest
 from tests.lib.build_run import P, Rq, RunBuilder
 
 from opline_analyses import cli
-from opline_analyses.cli import GROUPS, load, main, parser_of
+from opline_analyses.cli import GROUPS, asked, load, main, parser_of
 from opline_analyses.runs.run import open_run
 
+ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = [name for _, group in GROUPS for name, _, _ in group]
 
 
@@ -65,6 +66,27 @@ def test_help_has_the_overviews_line_and_examples(name: str) -> None:
     assert f"opline {name}" in text.split("examples:\n")[1]
 
 
+def test_the_program_alone_prints_the_readmes_questions(capfd: pytest.CaptureFixture[str]) -> None:
+    """Each with commands that README has under it, in that order; every option is one of the command's."""
+    assert main([]) == 2
+    out, said = capfd.readouterr()
+    assert out == "" and len(said.splitlines()) < 24
+    section = (ROOT / "README.md").read_text().partition("## Seven questions")[2].partition("## More")[0]
+    answers = " ".join(section.split()).split("**")
+    headings = answers[1::2]
+    assert [question for question, _ in asked()] == headings
+    for (question, commands), text in zip(asked(), answers[2::2], strict=True):
+        assert question in said
+        for command in commands:
+            assert command in said
+            if command.split()[1] == "why":
+                assert "`opline why" in text or "same two commands" in text
+            else:
+                assert f"`{command}`" in text
+            ours = command.partition(" -- ")[0].split()[1:]
+            assert all(word in parser_of(ours[0]).format_help() for word in ours if word.startswith("--"))
+
+
 def test_overview_is_short_and_names_every_command(capfd: pytest.CaptureFixture[str]) -> None:
     text = out_of(capfd, "--help")
     assert len(text.splitlines()) <= 50
@@ -105,7 +127,7 @@ def test_what_reads_a_trace_alone_needs_no_heavy_library(command: str, trace: Ca
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        ([], "usage: opline"),
+        ([], "Why is my fio job's p99 high?"),
         (["opz"], "Did you mean ops?"),
         (["qqqq"], "lists the commands"),
         (["ops"], "RUN"),
@@ -300,25 +322,6 @@ def program(*args: str | Path) -> list[str]:
     return [sys.executable, "-m", "opline_analyses", *map(str, args)]
 
 
-@pytest.fixture
-def long_run(tmp_path: Path) -> Path:
-    run = RunBuilder()
-    for n in range(3000):
-        run.op([P("begin", 1000 * n), P("end", 1000 * n + 500)])
-    return run.write(tmp_path / "long")
-
-
-@pytest.mark.parametrize("name", ["ops", "csv"])
-def test_a_closed_pipe_is_quiet(name: str, long_run: Path) -> None:
-    with subprocess.Popen(program(name, long_run), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout is not None and process.stderr is not None
-        process.stdout.read(10)
-        process.stdout.close()
-        err = process.stderr.read()
-        assert process.wait(timeout=30) == 0
-    assert err == b""
-
-
 def test_ctrl_c_ends_a_running_query(run_dir: Path) -> None:
     query = "SELECT count(*) FROM range(100000000000) a WHERE hash(a.range) % 7 = 3"
     with subprocess.Popen(program("sql", run_dir, query), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -370,11 +373,3 @@ def test_ctrl_c_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(cli, "parser_of", interrupted)
     assert main(["ops", "x"]) == 130
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
-def test_a_full_disk_is_one_line(long_run: Path) -> None:
-    with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(program("ops", long_run), stdout=full, stderr=subprocess.PIPE, check=False)
-    assert done.returncode == 1
-    assert done.stderr == b"opline: Cannot write the output: No space left on device\n"

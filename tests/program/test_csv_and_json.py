@@ -18,8 +18,8 @@ from tests.lib.recorded import RunOf
 
 from opline_analyses.cli import GROUPS, main, parser_of
 
-# `opline csv` has the rows of ops, and doctor none
-ALONE = {"ops", "doctor"}
+# `opline csv` has the rows of ops; doctor and what have none
+ALONE = {"ops", "doctor", "what"}
 
 
 def has(parser: argparse.ArgumentParser, option: str) -> bool:
@@ -130,3 +130,20 @@ def test_a_heat_map_of_each_device_and_of_two_columns(some: Path, said: Said, tm
     assert [(row["low"], row["count"], row["sum"]) for row in rows] == [
         ("30.0", "1", "30.0"), ("45.0", "1", "45.0"), ("", "0", "0"), ("0.0", "1", "1.5"),
     ]  # fmt: skip
+
+
+def test_the_cgroup_of_a_request_is_in_every_output(said: Said, tmp_path: Path) -> None:
+    """Text says it where there are several."""
+    import opline
+
+    ios: list[dict[str, Any]] = [{"q": 10, "d": 20, "c": 400, "cgroup": "/system.slice/nginx.service"}]
+    alone = io_run(tmp_path / "alone", ios)
+    both = io_run(tmp_path / "both", [*ios, {"q": 500, "d": 600, "c": 900, "cgroup": "/user.slice/backup.service"}])
+    cgroups = ["/system.slice/nginx.service", "/user.slice/backup.service"]
+    assert [row["cgroup"] for row in rows_of(said("requests", both, "--csv"))] == cgroups
+    assert [json.loads(line)["cgroup"] for line in said("requests", both, "--json").splitlines()] == cgroups
+    with opline.open(both) as run:
+        assert run.request_table().column("cgroup") == cgroups == run.request_table().arrow()["cgroup"].to_pylist()
+    lines = said("requests", both).splitlines()[1:]
+    assert [line.split()[-1] for line in lines] == ["nginx.service", "backup.service"]
+    assert "nginx" not in said("requests", alone)

@@ -12,8 +12,10 @@ import itertools
 import json
 import sys
 import threading
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
@@ -180,6 +182,8 @@ class Taker(BaseHTTPRequestHandler):
 
     taken: ClassVar[list[tuple[str, str, bytes]]] = []
     most = 100
+    answer: ClassVar[tuple[str, bytes]] = ("application/json", b"")
+    pause_s = 0.0  # after each byte of the answer
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -187,7 +191,15 @@ class Taker(BaseHTTPRequestHandler):
         if ok:
             self.taken.append((self.path, self.headers["Content-Type"], body))
         self.send_response(200 if ok else 503)
+        self.send_header("Content-Type", self.answer[0])
         self.end_headers()
+        if not self.pause_s:
+            self.wfile.write(self.answer[1])
+            return
+        with suppress(OSError):
+            for byte in self.answer[1]:
+                self.wfile.write(bytes([byte]))
+                time.sleep(self.pause_s)
 
     def log_message(self, *_: Any) -> None:
         pass
@@ -244,6 +256,59 @@ def test_sending_that_cannot_be(
 ) -> None:
     assert main(["export", str(demo.path), "--to", form, "--send", url]) == 2
     assert says in capsys.readouterr().err
+
+
+def rejecting(number: int, why: str) -> bytes:
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+
+    answer = ExportTraceServiceResponse()
+    answer.partial_success.rejected_spans, answer.partial_success.error_message = number, why
+    return bytes(answer.SerializeToString())
+
+
+@pytest.mark.parametrize(
+    ("form", "answer"),
+    [
+        ("otlp", ("application/x-protobuf", rejecting(7, "too\nold"))),
+        ("otlp-json", ("application/json", b'{"partialSuccess": {"rejectedSpans": "7", "errorMessage": "too\\nold"}}')),
+    ],
+)
+def test_spans_that_a_collector_rejects_are_said(
+    form: str,
+    answer: tuple[str, bytes],
+    demo: Correlated,
+    capsys: pytest.CaptureFixture[str],
+    port: tuple[str, type[Taker]],
+) -> None:
+    url, taker = port
+    taker.answer = answer
+    assert main(["export", str(demo.path), "--to", form, "--limit", "5", "--send", url]) == 3
+    assert f"opline: {url} rejected 7 spans of these 5 ops: too\\x0aold\n" in capsys.readouterr().err
+
+
+def test_an_answer_has_an_end(
+    demo: Correlated,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    port: tuple[str, type[Taker]],
+) -> None:
+    url, taker = port
+    words = ["export", str(demo.path), "--to", "otlp", "--limit", "5", "--send", url]
+    taker.answer = ("text/html", b"x" * (3 << 20))
+    assert main(words) == 1
+    assert "its answer is longer than 1048576 bytes" in capsys.readouterr().err
+    monkeypatch.setattr("opline_analyses.base.post.SECONDS", 0.5)
+    taker.answer, taker.pause_s = ("text/html", b"x" * 1000), 0.1  # each byte in time, all of them not
+    assert main(words) == 1
+    assert "no whole answer in 0.5 s" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "url", ["http://[::1", "http://a:b/", "http://", "http://a b/", "http://a/\n", "http://\udcff/"]
+)
+def test_odd_addresses_are_refused(url: str, demo: Correlated, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", str(demo.path), "--to", "otlp", "--send", url]) == 2
+    assert "--send takes an address like" in capsys.readouterr().err
 
 
 def test_otlps_json_is_its_protobuf(demo: Correlated, tmp_path: Path) -> None:

@@ -27,8 +27,10 @@ from tests.lib.recorded import Correlated, RunOf
 from tests.page.test_report import HOSTILE, hostile_run
 from tests.program.test_export import exported
 
+import opline
 from opline.talk import shown
 from opline_analyses.cli import main
+from opline_analyses.ops.op_csv import stage_columns
 
 SCHEMAS = Path(__file__).parents[1] / "schemas"
 SELECTIONS = (("--class", "read", "--since", "0.01"), ("--slowest", "50"))
@@ -47,13 +49,15 @@ def demo(run_of: RunOf) -> Correlated:
 
 def csv_sums(run: Path, capfd: pytest.CaptureFixture[str], *which: str) -> Counter[str]:
     """Of `opline csv`: nanoseconds by stage, and of the latency."""
+    with opline.open(run) as opened:
+        names = {stage_columns([name])[0]: name for (name,) in opened.sql("SELECT DISTINCT stage FROM stages").rows()}
     capfd.readouterr()
     assert main(["csv", str(run), *which]) == 0
     totals: Counter[str] = Counter()
     for row in csv.DictReader(io.StringIO(capfd.readouterr().out)):
         for column, text in row.items():
             if column.endswith("_ns") and column not in ("begin_ns", "end_ns", "client_ns") and text:
-                totals[column.removesuffix("_ns")] += int(text)
+                totals[names.get(column, column.removesuffix("_ns"))] += int(text)
     assert totals["latency"] == sum(totals.values()) - totals["latency"] > 0
     return +totals
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,10 +12,12 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from opline import scratch
+from opline import locks, scratch
+from opline.store.segments import Segments
 
 PROGRAM = [sys.executable, "-P", "-m", "opline_analyses"]
 MODEL = str(Path(__file__).parents[1] / "models" / "lab.toml")
@@ -111,6 +114,7 @@ class Swallows:
             raise
         return 0
 cli.load = lambda name: Swallows()
+interrupts.WITHIN_S = 20
 sys.argv = ["opline", "stages"]
 cli.program()
 """
@@ -128,6 +132,38 @@ def test_a_signal_that_somebody_swallows_ends_the_command_all_the_same(number: s
     assert done.returncode == 128 + getattr(signal, number), done.stderr
     assert done.stdout == ("" if then == "pass" else "tidy\n") and "internal error" not in done.stderr
     assert time.monotonic() - began < 20
+
+
+DEAF = """
+import os, signal, sys, threading
+import duckdb
+from opline import locks, scratch
+from opline_analyses import cli
+class Deaf:
+    NAME, HELP, EXAMPLES = "stages", "x", ""
+    def prepare_parser(self, parser): pass
+    def run(self, args):
+        with scratch.scratch("run"):
+            threading.Timer(0.3, os.kill, (os.getpid(), signal.{number})).start()
+            duckdb.connect().execute("SELECT sum(hash(range)) FROM range(10000000000000)").fetchall()
+        return 0
+cli.load = lambda name: Deaf()
+sys.argv = ["opline", "stages"]
+cli.program()
+"""
+
+
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_library_that_does_not_hear_of_a_signal_is_ended_and_nothing_stays(number: str, tmp_path: Path) -> None:
+    """The query would take hours."""
+    done = subprocess.run(
+        [sys.executable, "-c", DEAF.format(number=number)], capture_output=True, text=True, timeout=60,
+        env=dict(os.environ, TMPDIR=str(tmp_path)),
+        preexec_fn=lambda: [signal.signal(n, signal.SIG_DFL) for n in ENDING],
+    )  # fmt: skip
+    assert done.returncode == 128 + getattr(signal, number), done.stderr
+    assert "Traceback" not in done.stderr and "internal error" not in done.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_a_killed_process_left_is_swept_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,6 +193,45 @@ def test_a_folder_that_somebody_holds_and_a_link_are_left_alone(
         Path(mine).rename(held)
         assert scratch.sweep() == [] and held.is_dir() and target.is_dir()
     assert scratch.sweep() == [str(held)]
+
+
+@pytest.mark.parametrize("where", ["in the folder", "while it is made", "while it is removed"])
+def test_a_signal_leaves_no_folder_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    """Also one that comes when the folder is there and nobody knows yet, or when half of its files are gone."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    remove = shutil.rmtree
+    calls: list[object] = []
+
+    def interrupted_rmtree(path: Path, **options: Any) -> None:
+        calls.append(path)
+        if where == "while it is removed" and len(calls) == 1:
+            raise KeyboardInterrupt
+        remove(path, **options)
+
+    def interrupted_take(_descriptor: int) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(shutil, "rmtree", interrupted_rmtree)
+    if where == "while it is made":
+        monkeypatch.setattr(locks, "take", interrupted_take)
+    with pytest.raises(KeyboardInterrupt), scratch.scratch("run") as mine:
+        Path(mine, "file").touch()
+        if where == "in the folder":
+            raise KeyboardInterrupt
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_tables_of_a_recording_that_goes_on_keep_the_lock_of_their_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They begin anew more than once; another program that sweeps must not take them for a dead one's."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with scratch.scratch("follow") as mine:
+        old = Path(mine, "ops-1.parquet")
+        old.touch()
+        Segments(Path(mine)).clear()
+        assert not old.exists()
+        assert scratch.sweep() == [] and Path(mine).is_dir()
 
 
 def test_an_interrupt_that_a_callback_swallows_is_raised_again_without_a_word() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 import subprocess
 import sys
 import warnings
@@ -47,8 +48,71 @@ def test_statistics_are_those_of_the_command(demo: Correlated, capfd: pytest.Cap
     rows = {row["stage"]: row for row in csv.DictReader(io.StringIO(capfd.readouterr().out))}
     with opline.open(demo.path) as run:
         table = run.stage_table(class_="read", since=0.05)
-        for stage in (*table.stages, table.latency):
-            assert (rows[stage.stage]["p99_ns"], rows[stage.stage]["count"]) == (str(stage.p99_ns), str(stage.count))
+        for item in table.items():
+            assert (rows[item["stage"]]["p99_ns"], rows[item["stage"]]["count"]) == (
+                str(item["p99_ns"]), str(item["count"]),
+            )  # fmt: skip
+        assert len(table) == len(rows) and table.found.latency.p99_ns == int(rows["latency"]["p99_ns"])
+
+
+@pytest.mark.parametrize(
+    ("words", "called"),
+    [
+        ("stages --tainted", lambda run: run.stage_table(tainted=True)),
+        ("why --latency >100us", lambda run: run.why(latency=">100us")),
+        ("coverage --class write", lambda run: run.coverage(class_="write")),
+        ("graph", lambda run: run.graph()),
+        ("interference --slowest 2", lambda run: run.interference(slowest=2)),
+        ("hist 0.1 --per device -i writes", lambda run: run.hist(interval=0.1, per="device", io="writes")),
+        ("hist --of bios --from queue", lambda run: run.hist(of="bios", from_="queue")),
+        ("iostat -x 0.1", lambda run: run.iostat(interval="0.1")),
+        ("requests --sort q2c --limit 5", lambda run: run.request_table(order="q2c", limit=5)),
+        ("btt", lambda run: run.btt()),
+        ("outliers --threshold 100us -i writes", lambda run: run.outliers(threshold="100us", io="writes")),
+        ("burst 10ms --by ios", lambda run: run.burst(interval="10ms", by="ios")),
+        ("log --limit 7 --sort latency", lambda run: run.io_table(limit=7, sort="latency")),
+        (
+            "heatmap --of ops --rows 50 --stepsec 10ms",
+            lambda run: run.heatmap(of="ops", rows=50, stepsec="10ms").table(),
+        ),
+    ],
+)
+def test_a_method_gives_what_the_command_prints(
+    demo: Correlated, capfd: pytest.CaptureFixture[str], words: str, called: Any
+) -> None:
+    name, *options = words.split()
+    capfd.readouterr()
+    assert main([name, str(demo.path), *options, "--csv"]) == 0
+    printed = capfd.readouterr().out
+    with opline.open(demo.path) as run:
+        found = called(run)
+        assert "".join(found.csv()) == printed
+        if name != "heatmap":
+            assert found.text() and "".join(found.json())
+        assert found.arrow().num_rows == len(found) == len(printed.splitlines()) - 1
+        assert list(found.df().columns) == list(found.names)
+
+
+def test_results_of_one_run_do_not_change_each_other(demo: Correlated) -> None:
+    """Analyses make temporary tables of the same names: what one has found is its own."""
+    with opline.open(demo.path) as run:
+        first = run.why()
+        expected = first.text()
+        again = run.why()
+        run.coverage(class_="read")
+        run.stage_table(class_="write")
+        assert again.text() == expected == first.text()
+
+
+def test_runs_are_compared(demo: Correlated, run_of: RunOf, capfd: pytest.CaptureFixture[str]) -> None:
+    other = run_of("demo-kernel")
+    capfd.readouterr()
+    assert main(["compare", str(demo.path), str(other.path), "--csv"]) == 0
+    printed = capfd.readouterr().out
+    with opline.open(demo.path) as a, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with opline.open(other.path) as b:
+            assert "".join(a.compare(b).csv()) == printed
 
 
 def test_a_heat_map_is_that_of_the_command(demo: Correlated, capfd: pytest.CaptureFixture[str]) -> None:
@@ -118,8 +182,12 @@ def test_what_is_missing_is_a_warning(demo: Correlated, run_of: RunOf) -> None:
         opline.open(demo.path).close()
 
 
+RUN_FILES = shutil.ignore_patterns("manifest.json", "*.parquet")
+
+
 def test_a_trace_is_correlated_for_a_while_or_for_good(demo: Correlated, tmp_path: Path) -> None:
-    trace = demo.manifest["trace"]
+    # a copy: a run that another test has kept in the trace would be opened
+    trace = str(shutil.copytree(demo.manifest["trace"], tmp_path / "trace", ignore=RUN_FILES))
     with opline.correlate(trace, "demo", tmp_path / "kept") as run:
         assert run.ops.arrow().to_pylist() == demo.rows("ops")
     assert (tmp_path / "kept" / "manifest.json").is_file()

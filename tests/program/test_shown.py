@@ -70,4 +70,4 @@ def test_pictures_are_well_formed(form: str, run: str, tmp_path: Path) -> None:
 def test_what_is_shown_as_it_is() -> None:
     for plain in ("a b", "a\\b", "→ é 漢 …", "·", ""):
         assert shown(plain) == plain
-    assert shown("\udc9b") == "\\udc9b"
+    assert shown("\udc9b") == "\\x9b" and shown("\ud89b") == "\\ud89b"

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tests.model.test_model_core import MAIL, MAIL_OP
 
-from opline.readers.babeltrace_text import events_of
+from opline.readers.formats.babeltrace_text import events_of
 from opline.readers.trace import find_traces
 from opline_analyses.cli import main
 
@@ -65,11 +65,11 @@ def test_c1_2_the_mails_own_lines() -> None:
     flags = {"flag": 4, "old_rmw_flags": 0, "new_rmw_flags": 4}
     second = (9 * 3600 + 34 * 60 + 23) * 10**9
     assert [event for line in MAILS_LINES.splitlines() for event in events_of(line)] == [
-        (second + 661_871_204, node, "ioctximpl:aio_write", [*client, oid]),
-        (second + 661_873_274, node, "ioctximpl:queue_aio_write", [*client, {"num": 0}]),
-        (second + 662_166_430, node, "osd:ms_fast_dispatch", [*server, oid | request]),
-        (second + 662_176_713, node, "oprequest:set_rmw_flags", [*server, request | flags]),
-        (second + 662_193_699, node, "osd:enqueue_op", [*server, oid]),
+        ((second + 661_871_204, True), node, "ioctximpl:aio_write", [*client, oid]),
+        ((second + 661_873_274, True), node, "ioctximpl:queue_aio_write", [*client, {"num": 0}]),
+        ((second + 662_166_430, True), node, "osd:ms_fast_dispatch", [*server, oid | request]),
+        ((second + 662_176_713, True), node, "oprequest:set_rmw_flags", [*server, request | flags]),
+        ((second + 662_193_699, True), node, "osd:enqueue_op", [*server, oid]),
     ]
 
 
@@ -84,11 +84,11 @@ def test_c1_2_fields_of_the_mails_lines() -> None:
     thread = {"pthread_id": 13998643432422}
     assert list(events_of(line)) == [
         (
-            34_463_662_166_430, "node1", "osd:ms_fast_dispatch",
+            (34_463_662_166_430, True), "node1", "osd:ms_fast_dispatch",
             [{"cpu_id": 19}, thread, {"oid": "an object, {16}", "type": 8, "num": 4107}],
         ),
         (
-            34_463_662_176_713, "node1", "oprequest:set_rmw_flags",
+            (34_463_662_176_713, True), "node1", "oprequest:set_rmw_flags",
             [{"cpu_id": 19}, thread, {"flag": 4, "old_rmw_flags": 0}],
         ),
     ]  # fmt: skip
@@ -149,10 +149,10 @@ def test_c1_3_of_one_clock_to_the_nanosecond(trace: Callable[[str], Path], tmp_p
     with file.open("wb") as out:
         subprocess.run(["babeltrace2", str(folder)], stdout=out, stderr=subprocess.DEVNULL, check=True)
     ways = ((folder, "--reader", "native"), (folder, "--reader", "bt2"), (file,))
-    for words in (("ops",), ("stages", "--csv")):
+    for words in (("ops", "--limit", "1000"), ("stages", "--csv")):
         native, bt2, text = (printed(words[0], *what, "--model", "demo", *words[1:]) for what in ways)
         assert native == bt2 == text and len(native) > 500, words
-        assert words != ("ops",) or native.count("\nop ") == 210
+        assert words[0] != "ops" or native.count("\nop ") == 210
 
 
 def test_after_midnight_it_goes_on(tmp_path: Path, printed: Printed) -> None:
@@ -198,4 +198,4 @@ def test_its_events_are_those_of_the_trace(
 def test_of_an_input_without_events_it_says_so(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "two.txt").write_text("1.0 30\n1.1 45\n")
     assert main(["events", str(tmp_path / "two.txt")]) == 2
-    assert "has times and latencies, and no I/O" in capfd.readouterr().err
+    assert "times and latencies, and no I/O" in capfd.readouterr().err

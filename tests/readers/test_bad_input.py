@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Input that is no trace, or a damaged one: one clear line and its exit status; what is readable is read.
 
-Both front ends are asked, and give the same tables where the damage is one that both understand (a file that ends too
-early, in a packet or between two; a file that begins with junk).
+Both front ends are asked, and give the same tables where the damage is one that both understand.
 """
 
 from __future__ import annotations
@@ -24,10 +23,11 @@ from tests.readers.test_readers import plain
 
 from opline import _core
 from opline.correlation import correlate
+from opline.errors import TraceError
 from opline.model import load_model
 from opline.readers.front import choose
 from opline.readers.streams import examine
-from opline.readers.trace import TraceError, find_traces
+from opline.readers.trace import find_traces
 from opline.store.schema import TABLES
 from opline_analyses.cli import main
 
@@ -209,11 +209,11 @@ def test_what_is_readable_is_read(damage: Callable[[Path], None], index: bool, d
     losses = {row["loss"]: row["count"] for row in pq.read_table(tmp_path / "bt2" / "losses.parquet").to_pylist()}
     assert losses[DAMAGES[damage]] == 1
     # the application's events are in other streams: all 3000 ops are there
-    ops = pq.read_table(tmp_path / "bt2" / "ops.parquet", columns=["complete", "tainted"])
+    ops = pq.read_table(tmp_path / "bt2" / "ops.parquet", columns=["complete", "tainted", "unsplit"])
     assert ops["complete"].to_pylist() == [True] * 3000
     if damage in (cut_in_packet, cut_in_header):  # what reaches beyond the damage is marked
         assert losses["damaged_streams"] == 1
-        assert any(ops["tainted"].to_pylist())
+        assert any(ops["tainted"].to_pylist() + ops["unsplit"].to_pylist())
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -349,7 +349,7 @@ READ_ALL = """
 import sys
 from pathlib import Path
 from opline import _core
-from opline.errors import OplineError
+from opline.errors import OplineError, TraceError
 from opline.readers.front import choose
 from opline.readers.trace import find_traces
 for trace in sys.argv[2:]:

@@ -66,7 +66,7 @@ def test_what_is_missing_is_counted(
     for content, said in (
         (struct.pack("<II", 0x65617406, 1) + bytes(40), "version 6 of blktrace's format"),
         (struct.pack("<IIQQIIIIIHH", 0x65617407, 0, 1, 0, 0, 1 << 26, 1, 0, 0, 0, 0), "no event of a request"),
-        (b"\x00\x01", "is a file: give the folder"),
+        (b"\x00\x01", "is of no format that opline knows"),
     ):
         (tmp_path / "other").write_bytes(content)
         assert main(["hist", str(tmp_path / "other")]) == 1

@@ -30,7 +30,7 @@ def test_steps_that_are_gone_are_missed(name: str, event: str, trace: Callable[[
         assert sum(count for *_, count in mutant.missing) == mutant.losses["events_missing"]
         assert all(re.fullmatch(r"events missing of \d+:\d+", of) and a <= b for of, a, b, _ in mutant.missing)
         # That a completion is gone shows late, where no pointer comes back: the ops have settled by then.
-        assert event == "block_rq_complete" or mutant.losses["tainted_ops"] > 0
+        assert event == "block_rq_complete" or mutant.losses["unsplit_ops"] > 0
         without = [link for _, _, link in mutant.links if None in (link.issue_ns, link.getrq_ns, link.complete_ns)]
         assert without or event == "block_bio_queue"
         sure = [link for link in without if link.confidence == "high"]

@@ -71,6 +71,19 @@ def test_a_manifest_of_wrong_types_is_refused_with_the_place(
         assert err.count("\n") == 1 and "Remove it to correlate the trace again." in err
 
 
+def test_a_table_without_a_column_is_refused(sound: Path, tmp_path: Path, capsys: Capture) -> None:
+    """Of a run that has no checksums: a damaged byte of a column's name."""
+    run = Path(shutil.copytree(sound, tmp_path / "run"))
+    manifest = json.loads((run / "manifest.json").read_text())
+    del manifest["checksums"]
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    stages = run / "stages.parquet"
+    stages.write_bytes(stages.read_bytes().replace(b"begin_ns", b"begin_n3"))
+    assert main(["csv", str(run)]) == 1
+    _, err = capsys.readouterr()
+    assert "internal error" not in err and err.count("\n") == 1 and "Correlate its trace again." in err
+
+
 def test_shapes() -> None:
     shape = {"a": int, "b?": [str], "*": (None, bool)}
     assert fault_in({"a": 1, "b": ["x"], "c": None, "d": True}, shape) is None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,12 +15,14 @@ from typing import Any
 
 import pytest
 
+from opline import locks
 from opline.errors import OplineError
+from opline.folder import Folder
 from opline.gaps import FLUSHED_WITHIN_NS, gaps_of
 from opline.losses import BY_NAME, Gap, Severity
+from opline.paths import LOCK_NAME
 from opline.readers.streams import last_packet_end_ns
 from opline.readers.trace import find_traces
-from opline.scratch import start_ticks
 from opline_analyses.cli import main
 
 NAME = "app-sync-qd4-nvme"
@@ -60,6 +63,7 @@ def test_a_gap_is_a_loss_taints_its_interval_and_is_said_last(
     note |= {"gaps": [gap], "command": {"begin_monotonic_ns": cut_ns - 1_500_000_000}}
     (run / "recording.json").write_text(json.dumps(note))
     last = "opline: the recording is not whole: from 1.500 s on the BPF collector died."
+    shares: set[str] = set()
     for command in (
         ["stages"],
         ["stages", "--class", "write"],
@@ -73,9 +77,11 @@ def test_a_gap_is_a_loss_taints_its_interval_and_is_said_last(
         assert status == 3, command
         *_, line, loss = said.err.splitlines()
         assert line.startswith(last) and loss == "opline: 1 lost, more than --max-loss 0.", command
+        shares |= set(re.findall(r"before the command did; (\d+ of \d+ ops) \(\d+ %\) overlap a loss", said.err))
     assert main(["losses", str(run), "--model", MODEL, "--json"]) == 0
     losses = json.loads(capsys.readouterr().out)
     counts = {entry["loss"]: entry["count"] for entry in losses["losses"]}
+    assert shares == {f"{counts['tainted_ops']} of {len(ops) + counts.get('incomplete_ops', 0)} ops"}
     assert counts["collector_died"] == 1 and touched <= counts["tainted_ops"] <= touched + 4
     (interval,) = losses["discarded"]
     assert interval["begin_ns"] == cut_ns and interval["end_ns"] is None and interval["ops"] == counts["tainted_ops"]
@@ -149,8 +155,10 @@ def test_every_gap_counts_for_max_loss() -> None:
 
 def test_no_run_stays_of_a_recording_that_goes_on(recorded: Recorded, capsys: pytest.CaptureFixture[str]) -> None:
     """A command given meanwhile has what there is, and the one given afterwards all of it."""
-    session = f"opline-{os.getpid()}-{start_ticks(os.getpid())}"  # of a recorder that lives
-    run = recorded(state="recording", gaps=[], session=session, model={"argument": MODEL})
+    run = recorded(state="recording", gaps=[], model={"argument": MODEL})
+    with Folder(run) as folder:
+        lock = locks.make(LOCK_NAME, folder.descriptor)  # as a recorder that lives holds it
+    assert lock is not None
     stream = max((run / "trace").rglob("ust/**/*_0"), key=lambda path: path.stat().st_size)
     whole = stream.read_bytes()
 
@@ -168,7 +176,7 @@ def test_no_run_stays_of_a_recording_that_goes_on(recorded: Recorded, capsys: py
     assert not (run / "manifest.json").exists()
     # what opline made of recordings that went on
     note = json.loads((run / "recording.json").read_text())
-    (run / "recording.json").write_text(json.dumps(note | {"session": "opline-1-1"}))
+    os.close(lock)  # it is killed
     stream.write_bytes(b"")
     few, _ = ops()
     assert few < number

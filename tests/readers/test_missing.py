@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import shutil
 import struct
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -230,10 +231,44 @@ def test_the_rest_of_a_packet_taints_its_interval(copy: Path, tmp_path: Path) ->
     assert manifest["losses"]["unknown_events"] + manifest["losses"].get("truncated_packets", 0) == 1
     assert manifest["losses"]["discarded_unknown_count"] == 1
     begin_ns, end_ns = struct.unpack_from("<QQ", second, 32)
-    ops = pq.read_table(tmp_path / "native" / "ops.parquet", columns=["begin_ns", "end_ns", "tainted"]).to_pylist()
-    marked = [op for op in ops if op["tainted"]]
+    ops = pq.read_table(
+        tmp_path / "native" / "ops.parquet", columns=["begin_ns", "end_ns", "tainted", "unsplit"]
+    ).to_pylist()
+    marked = [op for op in ops if op["tainted"] or op["unsplit"]]
     assert 0 < len(marked) < OPS / 2
     assert all(op["end_ns"] >= begin_ns and op["begin_ns"] <= end_ns for op in marked)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
+@pytest.mark.parametrize("size", [64, 4096])
+def test_zeroed_bytes_taint_the_packet(copy: Path, run_of: RunOf, tmp_path: Path, share: float, size: int) -> None:
+    """Zeros can be read as events, later than all of their packet, and lead to others that are none: no op that lost
+    its I/O is without a mark, and nothing is later or earlier than the recording.
+    """
+    stream = kernel_stream(copy)
+    content = bytearray(stream.read_bytes())
+    at = int(len(content) * share)
+    content[at : at + size] = bytes(size)
+    stream.write_bytes(bytes(content))
+    manifest = by_both(copy, tmp_path)
+    whole = run_of(NAME).path
+    assert manifest["losses"]["discarded_unknown_count"] >= 1
+    sound, damaged = (_steps(path) for path in (whole, tmp_path / "native"))
+    lost = {key for key in sound if damaged.get(key, (None,))[0] != sound[key][0]}
+    unmarked = [key for key in lost if key in damaged and not damaged[key][1]]
+    assert lost and not unmarked
+    assert manifest["core"]["first_ns"] >= run_of(NAME).core["first_ns"]
+    assert manifest["core"]["last_ns"] <= run_of(NAME).core["last_ns"]
+
+
+def _steps(run: Path) -> dict[int, tuple[int, bool]]:
+    """Of each op, by its begin: how many of its transitions and bios there are, and whether it is marked."""
+    count: Counter[int] = Counter()
+    for table in ("transitions", "bios"):
+        count.update(op for op in pq.read_table(run / f"{table}.parquet")["op_id"].to_pylist() if op is not None)
+    columns = ["op_id", "begin_ns", "tainted", "unsplit"]
+    ops = pq.read_table(run / "ops.parquet", columns=columns).to_pylist()
+    return {op["begin_ns"]: (count[op["op_id"]], op["tainted"] or op["unsplit"]) for op in ops}
 
 
 @pytest.mark.parametrize("reader", READERS)

@@ -24,16 +24,18 @@ SAID = "opline: {}: read by {}: {}"
 
 
 @pytest.fixture
-def two_clocks(trace: Callable[[str], Path], tmp_path: Path) -> Path:
-    """A sound trace that the native reader does not recognise: its metadata has a second clock, which nothing uses."""
-    folder = tmp_path / "two-clocks"
+def odd_length(trace: Callable[[str], Path], tmp_path: Path) -> Path:
+    """A sound trace that the native reader does not recognise: a length lies with the packet."""
+    folder = tmp_path / "odd-length"
     folder.mkdir()
     source = min(p.parent for p in trace("app-sync-2m-nvme-split").rglob("metadata"))
     for path in source.iterdir():
         if path.name not in ("metadata", "index"):
             (folder / path.name).symlink_to(path)
     text = metadata_text(source)
-    (folder / "metadata").write_text("/* CTF 1.8 */\n" + text + 'clock { name = "other"; freq = 1000; };\n')
+    fields = "struct { integer { size = 8; } s[stream.packet.context.cpu_id]; }"
+    odd = f'event {{ id = 9999; name = "odd"; stream_id = 0; fields := {fields}; }};\n'
+    (folder / "metadata").write_text("/* CTF 1.8 */\n" + text + odd)
     return folder
 
 
@@ -55,23 +57,23 @@ def test_verbose_says_which_reader_and_why(
     assert stderr_of(capfd, *args) == []
 
 
-def test_what_the_native_reader_does_not_recognise(two_clocks: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    args = ("events", two_clocks, "--limit", "1", "--verbose")
-    why = f"{two_clocks}: 2 clocks in one trace"
+def test_what_the_native_reader_does_not_recognise(odd_length: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    args = ("events", odd_length, "--limit", "1", "--verbose")
+    why = f"{odd_length}: a length or tag that lies elsewhere: packet-context.cpu_id"
     bt2 = f"babeltrace2 {version()}"
     assert stderr_of(capfd, *args) == [
-        SAID.format(two_clocks, bt2, f"the native reader does not recognise the trace: {why}")
+        SAID.format(odd_length, bt2, f"the native reader does not recognise the trace: {why}")
     ]
     assert stderr_of(capfd, *args, "--reader", "native", status=1) == [
         f"opline: The native reader does not read this: {why}. Use --reader bt2."
     ]
-    assert stderr_of(capfd, *args, "--reader", "bt2") == [SAID.format(two_clocks, bt2, "it was asked for")]
+    assert stderr_of(capfd, *args, "--reader", "bt2") == [SAID.format(odd_length, bt2, "it was asked for")]
 
 
 def test_the_environment_chooses_and_the_option_wins(
-    two_clocks: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    odd_length: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    args = ("events", two_clocks, "--limit", "1", "--verbose")
+    args = ("events", odd_length, "--limit", "1", "--verbose")
     monkeypatch.setenv("OPLINE_READER", "native")
     assert "does not read this" in stderr_of(capfd, *args, status=1)[0]
     assert "it was asked for" in stderr_of(capfd, *args, "--reader", "bt2")[0]

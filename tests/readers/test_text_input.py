@@ -179,4 +179,4 @@ def test_lines_that_cannot_be_read_are_counted_and_shown(tmp_path: Path, capfd: 
     for content in ("", "just\nwords\n"):
         file.write_text(content)
         assert main(["hist", str(file)]) == 1
-        assert "is a file: give the folder of a CTF trace" in capfd.readouterr().err
+        assert "is of no format that opline knows" in capfd.readouterr().err

@@ -22,6 +22,7 @@ int main(int argc, char **argv) {
     useconds_t pause_us = argc > 2 ? (useconds_t)atoi(argv[2]) : 0;
     const char *path = getenv("TICKER_LOG");
     FILE *log = path ? fopen(path, "w") : NULL;
+    if (log) setvbuf(log, NULL, _IOLBF, 0);  // the lines of a program that is killed are there
     fprintf(stderr, "begin\n");
     for (unsigned long i = 0; i < count; i++) {
         lttng_ust_tracepoint(opltest, tick, i);

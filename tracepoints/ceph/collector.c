@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The shim's collector: takes records out of all threads' rings, puts them in the order of their times, and passes them
 // on as events of the provider `cephring`. opline-ceph-collector SOCKET [UID...]; `opline record` starts it
-// (opline/capture/sources/ringsource.py) and the contract is there.
+// (opline/applications/ceph/ringsource.py) and the contract is there.
 //
 // Order. A thread says that it is writing before it reads the clock. So when the collector reads the clock, looks for
 // new rings, and then finds nobody writing, no record with an earlier time can still come; of a ring whose thread is
@@ -357,12 +357,15 @@ int main(int argc, char **argv) {
         else receive(wait[0].fd);
         if (poll(wait, 2, source_count || !enabled_ns ? PERIOD_MS : IDLE_MS) < 0 && errno != EINTR) break;
     }
+    const uint64_t end_ns = clock_ns(CLOCK_MONOTONIC);
     finish(wait[0].fd, argv[1]);
     printf(
         "{\"sent\": %lu, \"not_enabled\": %lu, \"lost_ring\": %lu, \"lost_killed\": %lu, \"broken\": %lu, \"late\": "
         "%lu, \"rings\": %lu, "
-        "\"most_rings\": %lu, \"most_bytes\": %lu, \"rounds\": %lu, \"refused\": %lu, \"cpu_ns\": %lu}\n",
+        "\"most_rings\": %lu, \"most_bytes\": %lu, \"rounds\": %lu, \"refused\": %lu, \"cpu_ns\": %lu, "
+        "\"end_ns\": %lu}\n",
         counts.sent, counts.not_enabled, counts.lost_ring, counts.lost_killed, counts.broken, counts.late, counts.rings,
-        counts.most_rings, counts.most_bytes, counts.rounds, counts.refused, clock_ns(CLOCK_PROCESS_CPUTIME_ID));
+        counts.most_rings, counts.most_bytes, counts.rounds, counts.refused, clock_ns(CLOCK_PROCESS_CPUTIME_ID),
+        end_ns);
     return 0;
 }

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 from typing import TYPE_CHECKING, Any
 
-from opline_analyses.commands.heatmap import drawn, maps_of_run, measure_of
+from opline_analyses.pictures.heatmap_cells import document, table
+from opline_analyses.pictures.heatmap_of import HeatmapOptions, maps_of_run, measure_of, picture
 
 if TYPE_CHECKING:
-    from opline_analyses.block import io_filter
+    from opline_analyses.base.result_table import ResultTable
+    from opline_analyses.block.io_filter import IoFilters, Rows
     from opline_analyses.pictures.heatmap import Map
     from opline_analyses.runs.run import Run
 
@@ -18,19 +18,21 @@ if TYPE_CHECKING:
 class Heatmap:
     """How many I/Os fell into which interval of time and which range of latency, size or offset."""
 
-    def __init__(self, args: argparse.Namespace, rows: io_filter.Rows, found: Map) -> None:
+    def __init__(self, options: HeatmapOptions, filters: IoFilters, rows: Rows, found: Map) -> None:
         """As heatmap_of makes it."""
-        self._args, self._rows, self.map = args, rows, found
+        self._options, self._filters, self._rows, self.map = options, filters, rows, found
 
     def svg(self) -> str:
         """The picture."""
-        return drawn(self._args, self._rows, self.map, "", True)
+        return picture(self._options, self._filters, self._rows, self.map)
+
+    def table(self) -> ResultTable:
+        """A row per cell: the interval, the range, how many I/Os and their sum."""
+        return table({"": self.map})
 
     def record(self) -> dict[str, Any]:
         """As `opline heatmap --json` has it: ``step_ns``, the edges of the ``rows`` (ns or bytes), the ``cells``."""
-        args = argparse.Namespace(**{**vars(self._args), "json": True})
-        found: dict[str, Any] = json.loads(drawn(args, self._rows, self.map, "", False))
-        return found
+        return document(self.map)
 
     def __repr__(self) -> str:
         found = self.map
@@ -40,8 +42,8 @@ class Heatmap:
         return self.svg()
 
 
-def heatmap_of(run: Run, args: argparse.Namespace) -> Heatmap:
-    """Of a run, as the options of `opline heatmap` say. Raises UsageError."""
-    rows, found = maps_of_run(run, args, measure_of(args), True)
-    (heatmap,) = found.values()
-    return Heatmap(args, rows, heatmap)
+def heatmap(run: Run, filters: IoFilters, options: HeatmapOptions) -> Heatmap:
+    """Of the I/Os of a run that are meant. Raises UsageError."""
+    rows, found = maps_of_run(run, filters, options, measure_of(options), True)
+    (map_of_all,) = found.values()
+    return Heatmap(options, filters, rows, map_of_all)

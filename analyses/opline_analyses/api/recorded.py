@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from opline.errors import OplineError
 from opline.values import Value
-from opline_analyses.api.options import Option, arguments
-from opline_analyses.commands import record as command_of_record
+from opline_analyses.api import recording
+from opline_analyses.api.recording import Wish
 
 if TYPE_CHECKING:
     from opline_analyses.api.run import Run
+    from opline_analyses.base.given import Option
 
 
 class Recorded(Value):
@@ -38,10 +39,9 @@ def record(command: Sequence[str], output: str | Path, *, model: str | None = No
 
     Raises OplineError where nothing could be recorded.
     """
-    words = ["--", *map(str, command)]
-    args = arguments("record", words, {"output": str(output), "model": model, **options})
-    status = command_of_record.run(args)
     path = Path(output)
+    given = vars(Wish.from_options({"command": (), "model": model, **options}))
+    status = recording.record(Wish(**given | {"command": [*map(str, command)], "output": path}))
     if not (path / "recording.json").is_file():
         raise OplineError(f"Nothing was recorded in {path}: opline record ended with status {status}.")
     return Recorded(path, status)

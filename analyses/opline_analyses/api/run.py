@@ -9,18 +9,32 @@ import weakref
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opline.errors import OplineError
 from opline.store.schema import BY_NAME, TABLES
 from opline.talk import shown
-from opline_analyses.api.heatmap import Heatmap, heatmap_of
-from opline_analyses.api.options import Option, arguments
+from opline_analyses.api import block, ops
+from opline_analyses.api.heatmap import Heatmap, heatmap
 from opline_analyses.api.table import Table
-from opline_analyses.ops.stages import StageTable, stage_table
+from opline_analyses.base.given import split
+from opline_analyses.base.quantities import duration_ns
+from opline_analyses.block.hist_result import HistOptions
+from opline_analyses.block.io_filter import IoFilters
+from opline_analyses.pictures.heatmap_of import HeatmapOptions
 from opline_analyses.runs import ledger
 from opline_analyses.runs.run import Connection, asked, open_run, readable
-from opline_analyses.runs.selection import selection
+from opline_analyses.runs.selection import OpFilters
+
+if TYPE_CHECKING:
+    from opline_analyses.base.given import Option
+    from opline_analyses.base.result_table import ResultTable
+    from opline_analyses.compare.figures import Figures
+
+
+def _interval(given: str | float | None) -> int | None:
+    """Raises UsageError."""
+    return None if given is None else duration_ns(str(given), "interval")
 
 
 class LossWarning(UserWarning):
@@ -30,10 +44,13 @@ class LossWarning(UserWarning):
 class Run:
     """An open run. Use it from one thread. Close it, or use it in a ``with``; at the end of the process it closes."""
 
-    def __init__(self, path: str | Path, model: str | None = None, reader: str | None = None) -> None:
+    def __init__(
+        self, path: str | Path, model: str | None = None, reader: str | None = None, all_programs: bool = False
+    ) -> None:
         """As ``opline.open``."""
         with ExitStack() as stack:
-            self._run = stack.enter_context(open_run(path, model, reader, interruptible=False))
+            opened = open_run(path, model, reader, interruptible=False, all_programs=all_programs)
+            self._run = stack.enter_context(opened)
             self.path = self._run.given
             self.manifest: dict[str, Any] = self._run.manifest
             for line in self.missing():
@@ -52,7 +69,7 @@ class Run:
 
     def missing(self) -> list[str]:
         """What was lost and makes figures doubtful, one line each, worst first. Empty: nothing that is known of."""
-        return ledger.warnings(ledger.entries(self._run))
+        return ledger.warnings(ledger.entries(self._run), self._run.core("ops"))
 
     # the tables, by their names in docs/tables.md
 
@@ -107,6 +124,11 @@ class Run:
         return self.table("members")
 
     @property
+    def messages(self) -> Table:
+        """One row per message that a host sent or received."""
+        return self.table("messages")
+
+    @property
     def fates(self) -> Table:
         """One row per (event class, fate)."""
         return self.table("fates")
@@ -134,21 +156,119 @@ class Run:
         inner = query.strip().removesuffix(";")  # in parentheses it can only be one that asks
         return Table(self._con, self._guard, f"SELECT * FROM ({inner}\n)", parameters)
 
-    def stage_table(self, *, tainted: bool = False, **options: Option) -> StageTable:
-        """The statistics of `opline stages`: of the ops that its filters choose (``class_="read"``, ``since=5``).
-        Raises OplineError where no op counts.
-        """
-        args = arguments("stages", [str(self.path)], options)
+    # the analyses, with the options of the commands; each gives a ResultTable. Raise OplineError.
+
+    def stage_table(self, *, tainted: bool = False, **filters: Option) -> ResultTable:
+        """`opline stages`: of the ops that its filters choose (``class_="read"``, ``since=5``)."""
         with readable(self._run):
-            return stage_table(self._run, selection(self._run, args), tainted)
+            return ops.stages(self._run, OpFilters.from_options(filters), tainted=tainted)
+
+    def state_table(self, *, tainted: bool = False, **filters: Option) -> ResultTable:
+        """`opline stages --states`."""
+        with readable(self._run):
+            return ops.states(self._run, OpFilters.from_options(filters), tainted=tainted)
+
+    def why(
+        self, *, slowest: str | float = "1%", latency: str | None = None, tainted: bool = False, **filters: Option
+    ) -> ResultTable:
+        """`opline why --all`: the ``slowest`` ops, or those of such a ``latency`` (">5ms"), against typical ones."""
+        with readable(self._run):
+            return ops.why(
+                self._run, OpFilters.from_options(filters), slowest=str(slowest), latency=latency, tainted=tainted,
+                everything=True,
+            )  # fmt: skip
+
+    def coverage(
+        self, *, client: str | Path | None = None, client_log: str | Path | None = None, **filters: Option
+    ) -> ResultTable:
+        """`opline coverage`: how much of the client's mean is accounted for."""
+        with readable(self._run):
+            report, log = (None if file is None else Path(file) for file in (client, client_log))
+            return ops.coverage(self._run, OpFilters.from_options(filters), client=report, client_log=log)
+
+    def graph(self, *, tainted: bool = False, **filters: Option) -> ResultTable:
+        """`opline graph`: a row per edge; ``found`` is the networkx.DiGraph."""
+        with readable(self._run):
+            return ops.graph(self._run, OpFilters.from_options(filters), tainted=tainted)
+
+    def compare(self, *others: Run, limit: float = 0.05, tainted: bool = False, **filters: Option) -> ResultTable:
+        """`opline compare`: this run (A) with other runs (B); a change below ``limit`` does not matter."""
+        chosen = OpFilters.from_options(filters)
+        a, b = ([one._figures(chosen, tainted) for one in side] for side in ((self,), others))
+        return ops.compare(a, b, limit=limit, everything=True)
+
+    def _figures(self, filters: OpFilters, tainted: bool) -> Figures:
+        with readable(self._run):
+            return ops.figures(self._run, filters, tainted=tainted)
+
+    def interference(self, *, op: int | None = None, slowest: int | None = None, **filters: Option) -> ResultTable:
+        """`opline interference`: who an op's block requests waited for."""
+        with readable(self._run):
+            return ops.interference(self._run, IoFilters.from_options(filters), op=op, slowest=slowest)
+
+    def hist(self, *, interval: str | float | None = None, count: int | None = None, **options: Option) -> ResultTable:
+        """`opline hist`: distributions of latencies (``per="device"``), for each ``interval`` (0.1 seconds, "10ms")."""
+        filters, wanted = split(options, IoFilters, HistOptions)
+        with readable(self._run):
+            return block.hist(self._run, filters, wanted, interval_ns=_interval(interval), count=count)
+
+    def iostat(
+        self,
+        *,
+        interval: str | float | None = None,
+        count: int | None = None,
+        per_device: bool = True,
+        **filters: Option,
+    ) -> ResultTable:
+        """`opline iostat -x`: rates, latencies, queue and utilisation of each device."""
+        with readable(self._run):
+            return block.iostat(
+                self._run, IoFilters.from_options(filters), interval_ns=_interval(interval), count=count, style="linux",
+                per_device=per_device,
+            )  # fmt: skip
+
+    def request_table(
+        self, *, owned: bool = False, order: str = "time", limit: int | None = None, **filters: Option
+    ) -> ResultTable:
+        """`opline requests`: a row per block request."""
+        with readable(self._run):
+            return block.requests(self._run, IoFilters.from_options(filters), owned=owned, order=order, limit=limit)
+
+    def outliers(
+        self,
+        *,
+        threshold: str | float = "500ms",
+        interval: str | float | None = None,
+        limit: int | None = 100,
+        **filters: Option,
+    ) -> ResultTable:
+        """`opline outliers`: I/Os that take longer than ``threshold`` ("5ms", or so many us)."""
+        with readable(self._run):
+            return block.outliers(
+                self._run, IoFilters.from_options(filters), threshold_ns=duration_ns(str(threshold), "threshold", "us"),
+                interval_ns=_interval(interval), limit=limit,
+            )  # fmt: skip
+
+    def burst(self, *, interval: str | float | None = None, by: str = "bytes", **filters: Option) -> ResultTable:
+        """`opline burst`: when far more happens than on average; ``by``: bytes, ios or waited."""
+        with readable(self._run):
+            return block.burst(self._run, IoFilters.from_options(filters), interval_ns=_interval(interval), by=by)
+
+    def io_table(self, *, sort: str = "time", limit: int | None = None, **filters: Option) -> ResultTable:
+        """`opline log`: a row for every I/O; ``sort``: time, start, latency or size."""
+        with readable(self._run):
+            return block.ios(self._run, IoFilters.from_options(filters), sort=sort, limit=limit)
+
+    def btt(self, **filters: Option) -> ResultTable:
+        """`opline btt`: the block layer's intervals per device."""
+        with readable(self._run):
+            return block.btt(self._run, IoFilters.from_options(filters))
 
     def heatmap(self, **options: Option) -> Heatmap:
-        """The heat map of `opline heatmap`, with its options: ``value="size"``, ``log=True``, ``of="ops"``. Raises
-        OplineError.
-        """
-        args = arguments("heatmap", [str(self.path)], options)
+        """`opline heatmap`: ``value="size"``, ``log=True``, ``of="ops"``."""
+        filters, wanted = split(options, IoFilters, HeatmapOptions)
         with readable(self._run):
-            return heatmap_of(self._run, args)
+            return heatmap(self._run, filters, wanted.replaced(source=(str(self.path),)))
 
     def _con(self) -> Connection:
         first = "con" not in vars(self._run)
@@ -178,13 +298,15 @@ class Run:
         return f"<p>{html.escape(repr(self))}</p><ul>{missing}</ul>{table}"
 
 
-def open(path: str | Path, model: str | None = None, *, reader: str | None = None) -> Run:
+def open(path: str | Path, model: str | None = None, *, reader: str | None = None, all_programs: bool = False) -> Run:
     """Opens a run, a recording (whose run is made first), or a trace (with ``model``: a shipped op model's name or a
     TOML file), whose run is temporary. ``reader``: native or bt2. Warns (LossWarning) of what is missing.
+    ``all_programs``: the tables ``ops``, ``requests`` and ``bios`` have other programs' rows, too, not those of the
+    recorded command's processes alone.
 
     Raises OplineError.
     """
-    return Run(path, model, reader)
+    return Run(path, model, reader, all_programs)
 
 
 def correlate(
@@ -194,18 +316,19 @@ def correlate(
     *,
     reader: str | None = None,
     extents: Sequence[str | Path] = (),
+    all_programs: bool = False,
 ) -> Run:
     """Correlates a trace by an op model into the run ``output`` (without: a temporary one), and opens it. ``extents``:
-    files that say where files lie on disk (`--extents`).
+    files that say where files lie on disk (`--extents`). ``all_programs``: as of ``open``.
 
     Raises OplineError.
     """
     if output is None and not extents:
-        return Run(trace, model, reader)
+        return Run(trace, model, reader, all_programs)
     if output is None:
         raise OplineError("correlate() with extents needs an output directory.")
     from opline.correlation import correlate as correlate_into
     from opline.model import load_model
 
     correlate_into(trace, load_model(model), output, reader=reader, extents=[Path(e) for e in extents], progress=False)
-    return Run(output)
+    return Run(output, all_programs=all_programs)

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from opline.talk import shown
+from opline_analyses.base.extras import frame
 
 if TYPE_CHECKING:
     import duckdb
@@ -92,20 +93,7 @@ class Table:
         """All rows as a pandas.DataFrame, whose integers stay integers where values are unknown (Int64). Raises
         OplineError where pandas is not installed.
         """
-        try:
-            import pandas
-        except ImportError as error:
-            from opline.errors import OplineError
-
-            raise OplineError("df() needs the Python package pandas: pip install pandas") from error
-        import pyarrow as pa
-
-        kinds = {
-            pa.int64(): pandas.Int64Dtype(), pa.int32(): pandas.Int32Dtype(), pa.uint32(): pandas.UInt32Dtype(),
-            pa.int16(): pandas.Int16Dtype(), pa.int8(): pandas.Int8Dtype(), pa.bool_(): pandas.BooleanDtype(),
-        }  # fmt: skip
-        frame: pd.DataFrame = self.arrow().to_pandas(types_mapper=kinds.get)
-        return frame
+        return frame(self.arrow())
 
     def __repr__(self) -> str:
         return f"<opline.Table of {len(self)} rows: {', '.join(map(shown, self.columns))}>"

@@ -62,7 +62,8 @@ def _places() -> dict[tuple[str, str], int]:
 
     places: dict[tuple[str, str], int] = {}
     used: dict[str, int] = {}
-    named = [(stage.name, stage.kind) for model in shipped_models() for stage in load_model(model).stages]
+    # a stage whose kind the model does not say is work, or a wait where it goes to another thread
+    named = [(stage.name, stage.kind or "work") for model in shipped_models() for stage in load_model(model).stages]
     for name, kind in (*_BLOCK, *named):
         if (name, kind) not in places:
             places[name, kind] = used.get(kind, 0)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from opline.errors import OplineError, UsageError
 from opline.folder import PART, Folder
+from opline.talk import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 
 STDOUT = "/dev/stdout"
+_PICTURES = (".svg", ".png", ".pdf", ".jpg", ".jpeg")
+_escaped = False
 #: Of a run or a recording, besides its tables and its trace.
 _OWN = ("manifest.json", "recording.json", "extents.json", "stdout.txt", "stderr.txt", "metadata")
 
@@ -37,6 +40,14 @@ def output_path(text: str) -> Path:
     if not path.parent.is_dir():
         raise _failed(path, f"{path.parent} is not there" if not path.parent.exists() else "Not a directory")
     return path
+
+
+def refuse_picture(path: object, command: str) -> None:
+    """Raises UsageError where a command that writes text is told a picture's name."""
+    if str(path or "").lower().endswith(_PICTURES):
+        raise UsageError(
+            f"-o {path}: `opline {command}` writes text, and no picture. `opline plot` and `opline heatmap` draw."
+        )
 
 
 def refuse_inside(read: Iterable[str | Path], written: Iterable[Path]) -> None:
@@ -71,9 +82,8 @@ def complete_file(path: Path) -> Iterator[BinaryIO]:
     output is written on from where it is.
     """
     if str(path) == STDOUT:
-        sys.stdout.flush()
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        with standard_output() as out:
+            yield out
         return
     try:
         before = _there(path)
@@ -82,6 +92,67 @@ def complete_file(path: Path) -> Iterator[BinaryIO]:
             yield out
     except OSError as error:
         raise _failed(path, os.strerror(error.errno or 0)) from error
+
+
+@contextmanager
+def escaped_on_terminals(on: bool) -> Iterator[None]:
+    """Whether a terminal gets standard output escaped: CSV is exact elsewhere, and a terminal would obey it."""
+    global _escaped
+    before, _escaped = _escaped, on
+    try:
+        yield
+    finally:
+        _escaped = before
+
+
+@contextmanager
+def standard_output() -> Iterator[BinaryIO]:
+    """Where to write what goes to standard output. Raises BrokenPipeError where the reader has gone by the end, even if
+    the pipe took all: what a command says after its output is for a reader.
+    """
+    sys.stdout.flush()
+    if _escaped and sys.stdout.isatty():
+        with _terminal() as out:
+            yield out
+    else:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        with suppress(ValueError):  # a caller's own stream, which is no file
+            _refuse_closed(sys.stdout.fileno())
+
+
+def _refuse_closed(descriptor: int) -> None:
+    """Raises BrokenPipeError for a pipe or a socket that has no reader any more (poll(2): POLLERR)."""
+    import select
+
+    look = select.poll()
+    look.register(descriptor, 0)
+    if any(event & select.POLLERR for _, event in look.poll(0)):
+        raise BrokenPipeError
+
+
+@contextmanager
+def _terminal() -> Iterator[BinaryIO]:
+    """Where to write lines that a terminal shows and does not obey. It has a descriptor, for native code."""
+    import threading
+
+    read, write = os.pipe()
+
+    def copy() -> None:
+        with os.fdopen(read, encoding="utf-8", errors="backslashreplace", newline="\n") as lines:
+            for line in lines:
+                text, end = (line[:-1], "\n") if line.endswith("\n") else (line, "")
+                with suppress(OSError):  # the terminal has gone: what is written is read on
+                    sys.stdout.write(shown(text) + end)
+
+    copier = threading.Thread(target=copy)
+    copier.start()
+    try:
+        with os.fdopen(write, "wb") as out:
+            yield out
+    finally:
+        copier.join()
+        sys.stdout.flush()
 
 
 def _there(path: Path) -> os.stat_result | None:
@@ -93,10 +164,12 @@ def _there(path: Path) -> os.stat_result | None:
 
 @contextmanager
 def _beside(path: Path, before: os.stat_result | None) -> Iterator[BinaryIO]:
+    from opline.scratch import unfinished  # 10 ms to import
+
     with Folder(path.parent) as folder:
         part = path.name + PART
         try:
-            with os.fdopen(folder.create(part), "wb") as out:
+            with unfinished(lambda: folder.remove(part)), os.fdopen(folder.create(part), "wb") as out:
                 if before is not None:
                     os.fchmod(out.fileno(), stat.S_IMODE(before.st_mode))
                 yield out

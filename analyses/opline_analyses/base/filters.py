@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The filters that commands share, declared once: -d, -m, --size, -n, -p, --tid, --window and --at; and what their
-texts mean. What a device's name is a number of, and when time begins, the caller knows.
+"""What the texts of filters mean: devices, times, windows. What a device's name is a number of, and when time begins,
+the caller knows.
 """
 
 from __future__ import annotations
 
-import argparse
 from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
@@ -35,40 +34,6 @@ class Devices(Value):
 
     numbers: Sequence[int] = ()
     majors: Sequence[int] = ()
-
-
-def add_device(group: argparse._ActionsContainer) -> None:
-    """-d and -m."""
-    group.add_argument(
-        "-d",
-        "--device",
-        metavar="D",
-        action="append",
-        help="sda, sda1, 8:0, 8,0 or '8:*'; '!sda': others; may be given again",
-    )
-    group.add_argument(
-        "-m", "--major", metavar="N", dest="device", type=_all_of_major, action="append", help="the same as -d 'N:*'"
-    )
-
-
-def add_size(group: argparse._ActionsContainer) -> None:
-    """--size."""
-    group.add_argument("--size", metavar="S", help="bytes: 8k, '>64k', 4k..64k")
-
-
-def add_threads(group: argparse._ActionsContainer, whose: str) -> None:
-    """-n, -p and --tid. ``whose``: what the thread has to do with what is meant."""
-    group.add_argument("-n", "--comm", metavar="GLOB", action="append", help=f"{whose} a thread of this name (fio*)")
-    group.add_argument("-p", "--pid", metavar="N", type=int, action="append", help="of this process")
-    group.add_argument("--tid", metavar="N", type=int, action="append", help=f"{whose} this thread")
-
-
-def add_window(group: argparse._ActionsContainer, what: str) -> None:
-    """--window and --at. ``what``: what lies in it."""
-    group.add_argument(
-        "--window", metavar="W", help=f"{what} in 153:155 (seconds from the first event), or in 10ms around --at"
-    )
-    group.add_argument("--at", metavar="T", help="the middle of --window")
 
 
 def is_absolute(text: str) -> bool:
@@ -111,12 +76,6 @@ def major_of(text: str) -> int | None:
     """The number N of a device `N:*`, all devices of a driver; None of a single device."""
     number, separator, minor = text.replace(",", ":", 1).partition(":")
     return int(number) if separator and minor == "*" and number.isdecimal() and len(number) <= MAJOR_DIGITS else None
-
-
-def _all_of_major(text: str) -> str:
-    if major_of(found := f"{text}:*") is None:
-        raise argparse.ArgumentTypeError(f"{text} is no major number")
-    return found
 
 
 def number_among(names: dict[int, str], text: str) -> int | None:

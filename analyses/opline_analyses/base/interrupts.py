@@ -7,25 +7,43 @@ being imported, DuckDB, which has an error of its own for it. So it is raised ag
 
 from __future__ import annotations
 
+import os
 import signal
+import socket
 import sys
-from contextlib import contextmanager
+import threading
+import time
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import FrameType
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _AGAIN_S = 0.1
+WITHIN_S = 0.4
 
 _taken: int | None = None
 _held = False
+_installed = False
+_out = threading.Event()  # the command is out
+_stops: list[Callable[[], object]] = []
 
 
 def install() -> None:
     """From here on, in this process; a signal that is ignored (nohup, a shell's background job) stays ignored."""
+    global _installed
+    _installed = True
     sys.unraisablehook = _unraisable
+    ours, theirs = socket.socketpair()
+    theirs.setblocking(False)
+    # The thread takes no signal at all. The recorder waits for some with sigtimedwait(2) in the main thread, and the
+    # kernel would give them to a thread that does not block them: SIGUSR1 of a session daemon would end the process.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    threading.Thread(target=_watch, args=(ours,), daemon=True).start()
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    signal.set_wakeup_fd(theirs.detach(), warn_on_full_buffer=False)
     for number in ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _take)
@@ -34,6 +52,23 @@ def install() -> None:
 def taken() -> int | None:
     """The signal that has come first."""
     return _taken
+
+
+def installed() -> bool:
+    """Whether this process is the program's: a signal ends it."""
+    return _installed
+
+
+@contextmanager
+def stopping(stop: Callable[[], object]) -> Iterator[None]:
+    """``stop`` is called in another thread, again and again, when a signal has come: for a library that does not let
+    Python hear of it.
+    """
+    _stops.append(stop)
+    try:
+        yield
+    finally:
+        _stops.remove(stop)
 
 
 @contextmanager
@@ -49,6 +84,7 @@ def held() -> Iterator[None]:
 
 def disarm() -> None:
     """The command is out: nothing is raised any more, whatever comes."""
+    _out.set()
     signal.setitimer(signal.ITIMER_REAL, 0)
     for number in (*ENDING, signal.SIGALRM):
         if signal.getsignal(number) in (_take, _again):
@@ -63,6 +99,26 @@ def _take(number: int, _frame: FrameType | None) -> None:
         signal.setitimer(signal.ITIMER_REAL, _AGAIN_S, _AGAIN_S)
         if not _held:
             raise KeyboardInterrupt
+
+
+def _watch(signals: socket.socket) -> None:
+    while number := signals.recv(1)[0]:
+        if number in ENDING and signal.getsignal(number) is _take:
+            _end(number)
+
+
+def _end(number: int) -> None:
+    end = time.monotonic() + WITHIN_S
+    while time.monotonic() < end:
+        for stop in [*_stops]:
+            with suppress(Exception):  # a connection that is closed by now
+                stop()
+        if _out.wait(_AGAIN_S / 2):
+            return
+    if (scratch := sys.modules.get("opline.scratch")) is not None:  # else there is nothing unfinished
+        scratch.remove_unfinished()
+    if not _out.is_set():
+        os._exit(128 + number)
 
 
 def _unraisable(lost: sys.UnraisableHookArgs) -> None:

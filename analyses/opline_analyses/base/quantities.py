@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
@@ -14,13 +13,21 @@ from opline.values import Value
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-DURATIONS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
+DURATIONS = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "min": 60 * 10**9,
+    "h": 3600 * 10**9,
+}
 # Of storage: powers of two; `s` is the block layer's sector.
 SIZES = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "s": 512}
 MOST = (1 << 63) - 1  # what a column of a run can hold
-_MOST_PERCENT = 1000
 
-_NUMBER = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-zµ]*)\s*", re.IGNORECASE)
+_NUMBER = re.compile(r"\s*+(\d++(?:\.\d*+)?|\.\d++)\s*+([a-zµ]*+)\s*+", re.IGNORECASE)
 _MOMENT = re.compile(rf"([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d{{1,2}})?)\s*({'|'.join(DURATIONS)})?", re.IGNORECASE)
 
 
@@ -58,6 +65,11 @@ def duration_ns(text: str, option: str, unit: str = "s") -> int:
     """A duration; a number alone is of ``unit``. Raises UsageError."""
     units = DURATIONS | {"": DURATIONS[unit]}
     return _scaled(text, units, option, f"a duration (10ms, 1.5s; a number alone is in {unit})")
+
+
+def seconds_given(text: str) -> float:
+    """The argument of --duration, in seconds: 10, 0.5, 500ms, 5m. Raises UsageError."""
+    return duration_ns(text, "--duration") / 10**9
 
 
 def moment_ns(text: str) -> int | None:
@@ -116,11 +128,3 @@ def round_up(value: int) -> int:
     """1, 2 or 5 times a power of ten, not below the value."""
     power = int(10 ** (len(str(max(1, value))) - 1))
     return next(power * m for m in (1, 2, 5, 10) if power * m >= value)
-
-
-def processor_share(text: str) -> float:
-    """A share of one processor's time, from ``2%``: 0.02. For argparse."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", text, re.ASCII)
-    if found is None or not 0 < float(found[1]) <= _MOST_PERCENT:
-        raise argparse.ArgumentTypeError(f"{text}: a share of one processor's time is wanted, as 2%")
-    return float(found[1]) / 100

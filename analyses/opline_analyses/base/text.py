@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: MIT
-"""Formats for people: times in microseconds, aligned tables.
+"""Formats for people: times in microseconds, shares in per cent, sentences in lines.
 
-Takes integers and rows, gives strings. Nothing here prints.
+Takes integers and texts, gives strings. Nothing here prints.
 """
 
 from __future__ import annotations
 
-import re
 import shlex
 from typing import TYPE_CHECKING
 
 from opline.talk import shown
+from opline_analyses.base.screen import WIDTH
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-WIDTH = 80  # columns of a terminal
+    from opline_analyses.base.result_table import Part
+
 SHORTEST = 3  # characters of a name that are always shown
-_ROW = re.compile(r"\S {4,}\S|( +[-+]?\d[\d.]*){2,}$")  # of a table
 
 
 def us(ns: float | None, digits: int = 3) -> str:
@@ -93,35 +93,6 @@ def level(widths: Sequence[int], room: int) -> int:
     return next((most for most in range(widest, SHORTEST, -1) if sum(min(w, most) for w in widths) <= room), SHORTEST)
 
 
-def table(
-    header: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    left: int = 1,
-    gap: str = "  ",
-    right: Sequence[bool] | None = None,
-    names: Collection[int] = (),
-    width: int = WIDTH,
-) -> Iterator[str]:
-    """Aligned lines: the first ``left`` columns to the left and the others to the right, or as ``right`` says. The
-    texts in the columns ``names`` are shortened where a line would have more than ``width``.
-    """
-    header, rows = [shown(h) for h in header], [[shown(c) for c in row] for row in rows]
-    to_right = right if right is not None else [i >= left for i in range(len(header))]
-
-    def widest() -> list[int]:
-        return [max([len(h), *(len(r[i]) for r in rows)]) for i, h in enumerate(header)]
-
-    widths = widest()
-    if names:
-        over = sum(widths) + len(gap) * (len(widths) - 1) - width
-        most = level([widths[i] for i in names], sum(widths[i] for i in names) - over)
-        rows = [[shortened(cell, most) if i in names else cell for i, cell in enumerate(row)] for row in rows]
-        widths = widest()
-    for cells in (header, *rows):
-        padded = (c.rjust(w) if r else c.ljust(w) for c, w, r in zip(cells, widths, to_right, strict=True))
-        yield gap.join(padded).rstrip()
-
-
 def wrapped(line: str, hang: int | None = None) -> Iterator[str]:
     """A sentence in lines of WIDTH columns; those after the first begin in column ``hang``: four behind the first."""
     if len(line) <= WIDTH:
@@ -135,30 +106,13 @@ def wrapped(line: str, hang: int | None = None) -> Iterator[str]:
     )
 
 
-def fitted(lines: Iterable[str]) -> Iterator[str]:
-    """The lines with their sentences wrapped. Rows of a table, and commands to type, stay what they are."""
-    for line in lines:
-        if len(line) <= WIDTH or line.startswith("  opline ") or _ROW.search(line):
+def fitted(parts: Iterable[Part]) -> Iterator[Part]:
+    """The parts of a text with their sentences wrapped. Tables, and commands to type, stay what they are."""
+    for line in parts:
+        if not isinstance(line, str) or len(line) <= WIDTH or line.startswith("  opline "):
             yield line
         else:
             yield from wrapped(line)
-
-
-def encoded(lines: Iterable[str]) -> bytes:
-    """Lines for people, as they are written: each stays one line, whatever names are in it."""
-    return "".join(f"{shown(line)}\n" for line in lines).encode()
-
-
-def csv_text(columns: Collection[str], rows: Iterable[Mapping[str, object]]) -> str:
-    """A header and a line for each row, which has these columns."""
-    import csv
-    import io
-
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 def json_shown(document: str) -> str:

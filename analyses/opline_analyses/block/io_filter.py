@@ -1,23 +1,25 @@
 # SPDX-License-Identifier: MIT
 """One vocabulary for which I/Os are meant, on every command: device, kind, size, process, thread, class, latency, time.
 
-Takes the command line's texts; gives the SQL of the rows that they mean, batches of them for the engine (`intervals`),
-and how many rows could not be counted, by reason. Times count from the run's first event.
+Takes `IoFilters`, in the command line's texts; gives the SQL of the rows that they mean, batches of them for the engine
+(`intervals`), and how many rows could not be counted, by reason. Times count from the run's first event.
 """
 
 from __future__ import annotations
 
-import argparse
 from typing import TYPE_CHECKING, Any
 
 from opline.errors import UsageError
 from opline.talk import talk
 from opline.values import Value
-from opline_analyses.base.filters import add_device, add_size, add_threads, add_window, window_instants
+from opline_analyses.base.filters import window_instants
+from opline_analyses.base.given import Given
 from opline_analyses.base.quantities import Limits, duration_ns, limits, seconds, size_bytes
 from opline_analyses.base.text import count_of, device_name
-from opline_analyses.block.io_sources import SOURCES, Source, needing, source_of
+from opline_analyses.block.io_sources import Source, needing, source_of
+from opline_analyses.runs.cgroups import meant, names
 from opline_analyses.runs.devices import devices_condition
+from opline_analyses.runs.selection import NO_CLASS, any_glob, refuse_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,10 +35,32 @@ KINDS = {
 }
 PER = {
     "device": "dev", "io": "kind", "rwbs": "rwbs", "comm": "comm", "tid": "tid", "class": "class", "stage": "stage",
-    "thread": "concat(coalesce(comm, '?'), ':', coalesce(tid::VARCHAR, '?'))",
+    "thread": "concat(coalesce(comm, '?'), ':', coalesce(tid::VARCHAR, '?'))", "cgroup": "cgroup",
 }  # fmt: skip
 DEVICE_AND_IO = "device and io"  # groups that are named "sda read"
 BATCH_ROWS = 1 << 16
+
+
+class IoFilters(Given):
+    """Which I/Os are meant, as the options of commands say it; None: all. ``of``: what is counted."""
+
+    device: Sequence[str] | None = None
+    io: Sequence[str] | None = None
+    size: str | None = None
+    comm: Sequence[str] | None = None
+    pid: Sequence[int] | None = None
+    tid: Sequence[int] | None = None
+    cgroup: Sequence[str] | None = None
+    object: Sequence[str] | None = None
+    op_class: Sequence[str] | None = None
+    latency: str | None = None
+    window: str | None = None
+    at: str | None = None
+    of: str = "requests"
+    stage: Sequence[str] | None = None
+    start: str | None = None
+    end: str | None = None
+    tainted: bool = False
 
 
 class Window(Value):
@@ -73,34 +97,6 @@ class Rows(Value):
         return self if column is None else self.replaced(source=needing(self.source, column, value))
 
 
-def add_io_filters(parser: argparse.ArgumentParser, sources: bool = True, latency: bool = True) -> None:
-    """The options. ``sources``: --of, --from and --to; ``latency``: --latency."""
-    group = parser.add_argument_group("which I/Os (all may be combined)")
-    add_device(group)
-    group.add_argument(
-        "-i",
-        "--io",
-        metavar="TYPE",
-        action="append",
-        help="reads, writes, flushes, discards, or a pattern of rwbs flags ('*R*'); may be given again",
-    )
-    add_size(group)
-    add_threads(group, "queued by")
-    group.add_argument("--class", dest="op_class", metavar="C", action="append", help="of ops of this class")
-    if latency:
-        group.add_argument("--latency", metavar="L", help="'>5ms', '<100us', 1ms..2ms")
-    add_window(group, "that ended")
-    if sources:
-        group.add_argument(
-            "--of", choices=SOURCES, default="requests", help="what is counted (default: requests, the block layer's)"
-        )
-        group.add_argument("--stage", metavar="NAME", action="append", help="with --of stages: only this stage")
-        group.add_argument("--from", dest="start", metavar="POINT", help="queue, getrq, insert or issue (default)")
-        group.add_argument("--to", dest="end", metavar="POINT", help="getrq, insert, issue, complete (default) or end")
-        group.add_argument("-Q", dest="start", action="store_const", const="insert", help="the same as --from insert")
-        group.add_argument("--tainted", action="store_true", help="also ops that overlap discarded events")
-
-
 def bounds(run: Run) -> tuple[int, int]:
     """The first and the last time of the run, ns: every output counts from the first."""
     first, last = run.core("first_ns"), run.core("last_ns")
@@ -113,11 +109,11 @@ def bounds(run: Run) -> tuple[int, int]:
     return int(first or 0), int(last or 0)
 
 
-def window(args: argparse.Namespace, zero_ns: int) -> Window:
+def window(filters: IoFilters, zero_ns: int) -> Window:
     """The window that --window and --at mean. Raises UsageError."""
-    since, until = (None if t is None else t.after(zero_ns) for t in window_instants(args.window, args.at))
+    since, until = (None if t is None else t.after(zero_ns) for t in window_instants(filters.window, filters.at))
     if since is not None and until is not None and since >= until:
-        raise UsageError(f"--window {args.window}: it ends before it begins.")
+        raise UsageError(f"--window {filters.window}: it ends before it begins.")
     return Window(since, until)
 
 
@@ -139,35 +135,38 @@ def _owned(source: Source, condition: str) -> str:
                    SELECT {column} FROM links l JOIN ops o USING (op_id) WHERE {condition}))"""
 
 
-def _conditions(run: Run, source: Source, args: argparse.Namespace) -> Iterator[tuple[str, list[object]]]:
-    if args.device:
-        yield devices_condition(run, args.device)
-    if args.io:
+def _conditions(run: Run, source: Source, filters: IoFilters) -> Iterator[tuple[str, Sequence[object]]]:
+    if filters.device:
+        yield devices_condition(run, filters.device)
+    if filters.io:
         if "io" in source.lacks:
-            raise UsageError(f"-i {args.io[0]}: {source.name} have no rwbs flags; --of requests has.")
-        yield _kinds(args.io)
-    if args.size:
-        sql, values = limits(args.size, "--size", size_bytes).condition("bytes")
+            raise UsageError(f"-i {filters.io[0]}: {source.name} have no rwbs flags; --of requests has.")
+        yield _kinds(filters.io)
+    if filters.size:
+        sql, values = limits(filters.size, "--size", size_bytes).condition("bytes")
         yield sql, list(values)
-    if args.comm:
-        yield "(" + " OR ".join(["comm GLOB ?"] * len(args.comm)) + ")", list(args.comm)
-    if args.tid:
-        yield f"tid IN ({', '.join('?' * len(args.tid))})", list(args.tid)
-    if args.pid:
-        marks = ", ".join("?" * len(args.pid))
+    if filters.comm:
+        yield any_glob("comm", filters.comm), list(filters.comm)
+    if filters.tid:
+        yield f"tid IN ({', '.join('?' * len(filters.tid))})", list(filters.tid)
+    if filters.pid:
+        marks = ", ".join("?" * len(filters.pid))
         if source.name in ("ops", "stages"):
-            yield f"pid IN ({marks})", list(args.pid)
+            yield f"pid IN ({marks})", list(filters.pid)
         else:  # block events name a thread; which process it is of is known from the application's points
             threads = f"SELECT tid FROM transitions WHERE pid IN ({marks})"
-            yield f"(tid IN ({marks}) OR tid IN ({threads}))", [*args.pid, *args.pid]
-    if args.op_class:
-        known = [c for (c,) in run.rows("SELECT DISTINCT class FROM ops WHERE class IS NOT NULL ORDER BY class")]
-        for name in args.op_class:
-            if name not in known and not run.grows:
-                raise UsageError(f"--class {name}: the run has no such class. It has: {', '.join(known) or 'none'}.")
-        condition = _owned(source, f"o.class IN ({', '.join('?' * len(args.op_class))})")
-        yield condition, list(args.op_class) * condition.count(" IN (?")
-    stage = getattr(args, "stage", None)
+            yield f"(tid IN ({marks}) OR tid IN ({threads}))", [*filters.pid, *filters.pid]
+    if filters.cgroup:
+        yield meant("cgroup", filters.cgroup)
+    if filters.object:
+        condition = _owned(source, any_glob("o.object", filters.object))
+        yield condition, list(filters.object) * (condition.count("?") // len(filters.object))
+    if filters.op_class:
+        if not run.grows:
+            refuse_unknown(run, "class", filters.op_class, NO_CLASS)
+        condition = _owned(source, f"o.class IN ({', '.join('?' * len(filters.op_class))})")
+        yield condition, list(filters.op_class) * condition.count(" IN (?")
+    stage = filters.stage
     if stage:
         if "stage" in source.lacks:
             raise UsageError(f"--stage {stage[0]}: only with --of stages.")
@@ -178,19 +177,19 @@ def _conditions(run: Run, source: Source, args: argparse.Namespace) -> Iterator[
         yield f"stage IN ({', '.join('?' * len(stage))})", list(stage)
 
 
-def rows_of(run: Run, args: argparse.Namespace, source: Source | None = None) -> Rows:
-    """The rows that the options mean. Raises UsageError."""
+def rows_of(run: Run, filters: IoFilters, source: Source | None = None) -> Rows:
+    """The rows that are meant. Raises UsageError."""
     if source is None:
-        source = source_of(args.of, args.start, args.end, args.tainted)
-    found = list(_conditions(run, source, args))
+        source = source_of(filters.of, filters.start, filters.end, filters.tainted)
+    found = list(_conditions(run, source, filters))
     zero_ns, last_ns = bounds(run)
-    text = getattr(args, "latency", None)
+    text = filters.latency
     return Rows(
         source,
         " AND ".join(sql for sql, _ in found) or "true",
         tuple(value for _, values in found for value in values),
         limits(text, "--latency", lambda t, o: duration_ns(t, o, "us")) if text else Limits(),
-        window(args, zero_ns),
+        window(filters, zero_ns),
         zero_ns,
         last_ns,
     )
@@ -216,13 +215,13 @@ def all_ids(rows: Rows) -> tuple[str, tuple[object, ...]]:
     return f"SELECT id FROM ({rows.source.sql}) WHERE {rows.where} AND {timed}", (*rows.parameters, *times)
 
 
-def chosen_ids(rows: Rows, args: argparse.Namespace) -> tuple[str, tuple[object, ...]] | None:
+def chosen_ids(rows: Rows) -> tuple[str, tuple[object, ...]] | None:
     """SQL of the ids that the options mean, as of ``all_ids``; with --latency of those that can be measured. None where
     no option chooses.
     """
     if rows.where == "true" and rows.latency == Limits() and rows.window == Window():
         return None
-    if getattr(args, "latency", None):
+    if rows.latency != Limits():
         sql, parameters = counted_sql(rows, "id")
         return sql, tuple(parameters)
     return all_ids(rows)
@@ -233,7 +232,7 @@ def tell_nothing(run: Run, rows: Rows) -> None:
     (whole,) = run.row(f"SELECT count(*) FROM {rows.source.name}")
     length = seconds(rows.last_ns - rows.zero_ns, 6)
     one = rows.source.one
-    talk(f"nothing to count: no {one} of the run's {count_of(whole, one)} (0 to {length} s) is meant by the options.")
+    talk(f"nothing to count: the options select no {one} of the run's {count_of(whole, one)} (0 to {length} s).")
 
 
 def left_out(run: Run, rows: Rows) -> dict[str, int]:
@@ -249,10 +248,12 @@ def batches(run: Run, rows: Rows, per: str | None = None, value: str = "end_ns -
     import numpy as np
 
     from opline_analyses.intervals.intervals import Batch
+    from opline_analyses.runs.columns import plain
 
     column = PER.get(per, "concat_ws(' ', dev, kind)") if per is not None else "''"
     sql, parameters = counted_sql(rows, f"end_ns, begin_ns, {value} AS value, coalesce(bytes, 0), {column} AS place")
     devices = run.device_names()
+    cgroups = _cgroups_in(run, rows) if per == "cgroup" else {}
 
     def named(key: Any) -> str:
         if key is None:
@@ -260,14 +261,20 @@ def batches(run: Run, rows: Rows, per: str | None = None, value: str = "end_ns -
         if per == DEVICE_AND_IO:
             number, _, kind = key.partition(" ")
             return f"{device_name(devices, int(number))} {kind}"
-        return device_name(devices, key) if per == "device" else str(key)
+        return device_name(devices, key) if per == "device" else str(cgroups.get(key, key))
 
     for found in run.con.sql(sql, parameters).to_arrow_reader(BATCH_ROWS):
-        end_ns, begin_ns, values, sizes = (np.asarray(found.column(i), np.int64) for i in range(4))
+        end_ns, begin_ns, values, sizes = (plain(found.column(i)).astype(np.int64, copy=False) for i in range(4))
         groups = found.column(4).dictionary_encode()
         texts = [named(key) for key in groups.dictionary.to_pylist()]
-        indices = np.asarray(groups.indices.fill_null(len(texts)), np.int64)
+        indices = plain(groups.indices, len(texts)).astype(np.int64)
         yield Batch(end_ns, values, sizes, indices, [*texts, "unknown"], begin_ns)
+
+
+def _cgroups_in(run: Run, rows: Rows) -> dict[str, str]:
+    """The names of the cgroups that have counted rows, by path."""
+    sql, parameters = counted_sql(rows, "DISTINCT cgroup")
+    return names(run, [path for (path,) in run.rows(sql, parameters) if path is not None])
 
 
 def devices_in(run: Run, rows: Rows) -> list[tuple[int, str]]:

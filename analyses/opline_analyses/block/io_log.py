@@ -3,38 +3,42 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from opline.talk import shown
 from opline_analyses.base.quantities import seconds
+from opline_analyses.base.result_table import Column, of_items, text
 from opline_analyses.base.text import shortened
-from opline_analyses.block.io_filter import counted_sql
+from opline_analyses.block.io_filter import count_of_rows, counted_sql, rows_of
+from opline_analyses.block.io_series import tell_left_out
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import TypeAlias
 
-    from opline_analyses.block.io_filter import Rows
+    from opline_analyses.base.result_table import Items, ResultTable
+    from opline_analyses.block.io_filter import IoFilters, Rows
     from opline_analyses.runs.run import Run
+
+    Lines: TypeAlias = Callable[[Iterable[dict[str, Any]]], Iterable[str]]
 
 ORDERS = {
     "time": "end_ns, id", "start": "begin_ns, id", "latency": "end_ns - begin_ns DESC, id",
     "size": "bytes DESC NULLS LAST, id",
 }  # fmt: skip
 MOST = 21  # characters of a stage's name, so that a line has 80
-COLUMNS = (
+_TEXTS = ("comm", "kind", "rwbs", "class", "stage")
+NAMES = (
     "id", "begin_ns", "end_ns", "latency_ns", "comm", "tid", "pid", "kind", "rwbs", "class", "stage", "dev", "sector",
     "bytes", "op_id",
 )  # fmt: skip
+COLUMNS = tuple(text(name) if name in _TEXTS else Column(name) for name in NAMES)
 
 
 def ios(
     run: Run, rows: Rows, order: str = "time", limit: int | None = None, per_class: bool = False
 ) -> Iterator[dict[str, Any]]:
-    """One dict per counted row, keys as in COLUMNS; times count from the run's first event; None is unknown. With
+    """One dict per counted row, keys as in NAMES; times count from the run's first event; None is unknown. With
     ``per_class`` the limit is each class's.
     """
     zero = rows.zero_ns
@@ -49,16 +53,7 @@ def ios(
     found = run.con.execute(f"{sql} ORDER BY {ORDERS[order]}{first}", parameters)
     while batch := found.fetchmany(4096):
         for values in batch:
-            yield dict(zip(COLUMNS, values, strict=True))
-
-
-def csv_of(found: Iterable[dict[str, Any]], begins: bool) -> str:
-    """The rows as CSV; ``begins``: below its header."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([COLUMNS] if begins else [])
-    writer.writerows(["" if value is None else value for value in row.values()] for row in found)
-    return text.getvalue()
+            yield dict(zip(NAMES, values, strict=True))
 
 
 def header(start: bool, end: bool) -> str:
@@ -79,18 +74,25 @@ def line(row: dict[str, Any], start: bool, end: bool) -> str:
     return " ".join([*times, *cells, f"{size:<6}", f"{row['latency_ns'] / 1e6:>8.2f}"])
 
 
-def texts(found: Iterable[dict[str, Any]], args: argparse.Namespace, begins: bool = True) -> Iterator[str]:
-    """The rows as the options of `opline log` want them; ``begins``: below their header."""
-    if begins and args.csv:
-        yield csv_of([], True)
-    elif begins and not args.json and not args.pairs:
-        yield header(args.start_time, args.end_time) + "\n"
-    for row in found:
-        if args.csv:
-            yield csv_of([row], False)
-        elif args.json:
-            yield json.dumps(row) + "\n"
-        elif args.pairs:
-            yield f"{row['end_ns'] / 1000:.3f} {row['latency_ns'] / 1000:.3f}\n"
-        else:
-            yield shown(line(row, args.start_time, args.end_time)) + "\n"
+def result(found: Items, lines: Lines) -> ResultTable:
+    """The rows; ``lines``: as people read them."""
+    return of_items(COLUMNS, found, text=lambda t: lines(t.items()), records=lambda t: t.items())
+
+
+def of_rows(run: Run, filters: IoFilters, order: str, limit: int | None, lines: Lines | None) -> ResultTable:
+    """The I/Os that are meant; they are read when they are asked for. What can't be measured is said on stderr."""
+    rows = rows_of(run, filters)
+    tell_left_out(run, rows, count_of_rows(run, rows))
+    return result(lambda: ios(run, rows, order, limit), lines or partial(listing, start=True, end=True))
+
+
+def pairs(found: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """Two columns in us, end and latency, as trace2heatmap.pl of FlameGraph reads them."""
+    return (f"{row['end_ns'] / 1000:.3f} {row['latency_ns'] / 1000:.3f}" for row in found)
+
+
+def listing(found: Iterable[dict[str, Any]], start: bool, end: bool, begins: bool = True) -> Iterator[str]:
+    """As iosnoop lists them; ``begins``: below their header."""
+    if begins:
+        yield header(start, end)
+    yield from (line(row, start, end) for row in found)

@@ -16,10 +16,9 @@ from opline_analyses.block.io_filter import batches, left_out, tell_nothing
 from opline_analyses.intervals.intervals import Grid, Tally, number_of_intervals
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator
 
-    from opline_analyses.block.io_filter import Rows
+    from opline_analyses.block.io_filter import IoFilters, Rows
     from opline_analyses.intervals.buckets import Buckets
     from opline_analyses.intervals.intervals import Cells, Occupancy
     from opline_analyses.runs.run import Run
@@ -62,12 +61,12 @@ class Series(Value):
         return seconds(self.end_ns(index) - self.zero_ns, self.digits)
 
 
-def tables_needed(args: argparse.Namespace) -> tuple[str, ...]:
-    """The tables that the filters' options ask for: a trace's temporary run has rows of these only."""
-    needed = {"requests", "bios"} if getattr(args, "of", "requests") == "bios" else {getattr(args, "of", "requests")}
-    if args.op_class or getattr(args, "of", "") == "stages":
+def tables_needed(filters: IoFilters) -> tuple[str, ...]:
+    """The tables that the filters ask for: a trace's temporary run has rows of these only."""
+    needed = {"requests", "bios"} if filters.of == "bios" else {filters.of}
+    if filters.op_class or filters.of == "stages":
         needed |= {"ops", "links"}
-    if args.pid:
+    if filters.pid:
         needed.add("transitions")
     return tuple(sorted(needed))
 

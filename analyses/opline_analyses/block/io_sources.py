@@ -2,8 +2,8 @@
 """What can be counted: block requests, bios, ops and their stages, each as SQL with the same columns.
 
 Columns of every source: id, begin_ns and end_ns (what was measured lies between), seen_ns (a time of it that is known),
-dev, rwbs, kind, bytes, sector, tid, comm, pid, op_id, class, stage, and why (a text where it can't be counted). What a
-source does not know is NULL; ``lacks`` names the filters that it can't serve.
+dev, rwbs, kind, bytes, sector, tid, comm, cgroup, pid, op_id, class, stage, and why (a text where it can't be counted).
+What a source does not know is NULL; ``lacks`` names the filters that it can't serve.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _REQUESTS = """
            coalesce(complete_ns, issue_ns, insert_ns, getrq_ns, queue_ns) AS seen_ns, dev, rwbs::VARCHAR AS rwbs,
            kind::VARCHAR AS kind, coalesce(nr_sectors, 0)::BIGINT * 512 AS bytes, sector,
            coalesce(queue_tid, issue_tid)::BIGINT AS tid, coalesce(queue_comm, issue_comm)::VARCHAR AS comm,
-           NULL::INTEGER AS pid, op_id, NULL::VARCHAR AS class, NULL::VARCHAR AS stage
+           cgroup::VARCHAR AS cgroup, NULL::INTEGER AS pid, op_id, NULL::VARCHAR AS class, NULL::VARCHAR AS stage
     FROM requests WHERE {which}"""
 # What the devices had, each once: an absorbed request is part of another one. So is an empty flush that was served by
 # another flush, which alone went to the device: the times that it has from there on are that one's.
@@ -100,8 +100,8 @@ def bios(start: str = "queue", end: str = "complete") -> Source:
             SELECT b.bio_id AS id, {begin.replace("getrq_ns", "p.getrq_ns")} AS begin_ns,
                    {ends.replace("getrq_ns", "p.getrq_ns")} AS end_ns, coalesce(p.complete_ns, b.queue_ns) AS seen_ns,
                    b.dev, p.rwbs::VARCHAR AS rwbs, b.kind::VARCHAR AS kind, b.nr_sectors::BIGINT * 512 AS bytes,
-                   b.sector, b.tid::BIGINT AS tid, b.comm::VARCHAR AS comm, NULL::INTEGER AS pid, b.op_id,
-                   NULL::VARCHAR AS class, NULL::VARCHAR AS stage
+                   b.sector, b.tid::BIGINT AS tid, b.comm::VARCHAR AS comm, b.cgroup::VARCHAR AS cgroup,
+                   NULL::INTEGER AS pid, b.op_id, NULL::VARCHAR AS class, NULL::VARCHAR AS stage
             FROM bios b JOIN parts p ON p.top = b.bio_id)"""
     return Source("bios", sql, "bio", f"{POINTS[start]}2{POINTS[end]}", ("stage",))
 
@@ -115,7 +115,8 @@ def ops(tainted: bool = False) -> Source:
     sql = f"""
         SELECT op_id AS id, begin_ns, end_ns, coalesce(end_ns, begin_ns) AS seen_ns, dev, NULL::VARCHAR AS rwbs,
                NULL::VARCHAR AS kind, length_bytes AS bytes, sector, begin_tid AS tid,
-               comm::VARCHAR AS comm, pid, op_id, class::VARCHAR AS class, NULL::VARCHAR AS stage,
+               comm::VARCHAR AS comm, cgroup::VARCHAR AS cgroup, pid, op_id,
+               class::VARCHAR AS class, NULL::VARCHAR AS stage,
                {_OP_WHY.format(tainted=str(tainted).lower())} AS why
         FROM ops"""
     return Source("ops", sql, "op", "begin to end", ("io", "stage"))
@@ -126,7 +127,8 @@ def stages(tainted: bool = False) -> Source:
     sql = f"""
         SELECT op_id * 65536 + seq AS id, s.begin_ns, s.begin_ns + s.duration_ns AS end_ns,
                s.begin_ns + s.duration_ns AS seen_ns, o.dev, NULL::VARCHAR AS rwbs, NULL::VARCHAR AS kind,
-               o.length_bytes AS bytes, o.sector, s.tid, o.comm::VARCHAR AS comm, o.pid, op_id,
+               o.length_bytes AS bytes, o.sector, s.tid, o.comm::VARCHAR AS comm, o.cgroup::VARCHAR AS cgroup, o.pid,
+               op_id,
                o.class::VARCHAR AS class, s.stage::VARCHAR AS stage,
                {_OP_WHY.format(tainted=str(tainted).lower())} AS why
         FROM stages s JOIN ops o USING (op_id)"""

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from opline_analyses.base.text import count_of, device_name, duration, table
+from opline_analyses.base.result_table import Column, ResultTable, lapse, text
+from opline_analyses.base.text import count_of, device_name, duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from opline_analyses.base.result_table import Part
     from opline_analyses.runs.run import Run
 
 _ABOUT = (
@@ -55,17 +57,20 @@ def _steps(io: dict[str, Any]) -> Iterator[tuple[str, int, str]]:
         yield what, at, " ".join(filter(None, (by, where)))
 
 
-def lines(io: dict[str, Any], names: dict[int, str]) -> Iterator[str]:
+_STEPS = (text("step", "step"), Column("after_ns", "after", lapse), text("by", "by"))
+
+
+def lines(io: dict[str, Any], names: dict[int, str]) -> Iterator[Part]:
     """For people."""
     device = "?" if io["dev"] is None else device_name(names, io["dev"])
     where = "" if io["sector"] is None else f", sector {io['sector']}"
     yield f"{who(io)}  {io['rwbs']}  {device}{where}, {io['bytes']} bytes: {duration(io['latency_ns'])}"
-    rows: list[list[str]] = []
+    rows: list[list[object]] = []
     before = None
     for what, at, by in _steps(io):
-        rows.append([what, "" if before is None else duration(at - before), by])
+        rows.append([what, None if before is None else at - before, by])
         before = at
-    yield from table(("step", "after", "by"), rows, right=[False, True, False])
+    yield ResultTable(_STEPS, rows)
     others = io.get("in_flight")
     about = [] if others is None else [f"{count_of(others, 'other')} at the device when it was issued"]
     about += [f"{count_of(io[name], one)}" for name, one in (("merge_count", "merge"), ("requeue_count", "requeue"))

@@ -9,17 +9,17 @@ from opline_analyses.block import io_filter
 from opline_analyses.block.io_sources import source_of
 
 if TYPE_CHECKING:
-    import argparse
-
     from opline_analyses.runs.run import Run
 
 _ID = {"requests": "request_id", "bios": "bio_id", "ops": "op_id", "stages": "op_id * 65536 + seq"}
 
 
-def narrow(run: Run, args: argparse.Namespace) -> None:
+def narrow(run: Run, filters: io_filter.IoFilters) -> None:
     """From here on the run's connection has the chosen rows in that table; nothing changes where no option chooses."""
-    rows = io_filter.rows_of(run, args, source_of(args.of, args.start, args.end, args.tainted, parts=True))
-    chosen = io_filter.chosen_ids(rows, args)
+    rows = io_filter.rows_of(
+        run, filters, source_of(filters.of, filters.start, filters.end, filters.tainted, parts=True)
+    )
+    chosen = io_filter.chosen_ids(rows)
     if chosen is None:
         return
     sql, parameters = chosen

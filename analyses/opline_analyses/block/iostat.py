@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from opline_analyses.base.result_table import Column, text
 from opline_analyses.intervals.intervals import Cell
 
 if TYPE_CHECKING:
@@ -60,6 +61,15 @@ class Row:
             }  # fmt: skip
         found |= {"in_flight_area_ns": self.area_ns, "busy_ns": self.busy_ns}
         return found | {"wait_area_ns": self.wait_area_ns, "wait_busy_ns": self.wait_busy_ns}
+
+
+_OF = ("count", "bytes", "sum_ns", "min_ns", "max_ns")
+#: Of ``Row.record``.
+COLUMNS = (
+    Column("begin_ns"), Column("end_ns"), text("device"),
+    *(Column(f"{name}_{of}") for name in ("read", "write", "other") for of in _OF),
+    *(Column(name) for name in ("in_flight_area_ns", "busy_ns", "wait_area_ns", "wait_busy_ns")),
+)  # fmt: skip
 
 
 def kinds(cells: Mapping[str, Cell]) -> tuple[Cell, Cell, Cell]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from opline_analyses.base.result_table import Column
 from opline_analyses.base.text import device_name
 from opline_analyses.runs.run import Run
 
@@ -16,11 +17,16 @@ ORDERS = {
     "size": "nr_sectors DESC NULLS LAST, request_id",
 }
 
-COLUMNS = (
+NAMES = (
     "request_id", "at_ns", "dev", "device", "op_id", "op_count", "rwbs", "sector", "bytes", "q2g_ns", "g2i_ns",
     "i2d_ns", "d2c_ns", "q2c_ns", "in_flight", "tid", "comm", "error", "requeues", "bios", "ambiguous", "outcome",
-    "ops", "later",
+    "ops", "later", "cgroup",
 )  # fmt: skip
+TYPES = dict.fromkeys(("device", "rwbs", "comm", "outcome", "cgroup"), "text") | dict.fromkeys(
+    ("ambiguous", "later"), "bool"
+)
+TYPES["ops"] = "list"
+COLUMNS = tuple(Column(name, type=TYPES.get(name, "i64")) for name in NAMES)
 
 
 class Wanted(NamedTuple):
@@ -33,7 +39,7 @@ class Wanted(NamedTuple):
 
 
 def requests(run: Run, wanted: Wanted) -> Iterator[dict[str, Any]]:
-    """One dict per request, keys as in COLUMNS; None is unknown. Times are ns; intervals need both their ends.
+    """One dict per request, keys as in NAMES; None is unknown. Times are ns; intervals need both their ends.
 
     ``ops``: those of its ops that are known one by one; ``later``: none of them waited for it (write-back).
 
@@ -56,13 +62,14 @@ def requests(run: Run, wanted: Wanted) -> Iterator[dict[str, Any]]:
             SELECT request_id, coalesce(queue_ns, getrq_ns, first_issue_ns, complete_ns), dev, NULL, op_id, op_count,
                    rwbs, sector, nr_sectors * 512::BIGINT, getrq_ns - queue_ns, insert_ns - getrq_ns,
                    issue_ns - insert_ns, d2c_ns, q2c_ns, in_flight, queue_tid, queue_comm, error,
-                   requeue_count, bio_count, ambiguous, outcome, coalesce(ops, []), coalesce(later, false)
+                   requeue_count, bio_count, ambiguous, outcome, coalesce(ops, []), coalesce(later, false),
+                   cgroup::VARCHAR
             FROM requests LEFT JOIN owners USING (request_id)
             WHERE {" AND ".join(where)} ORDER BY {ORDERS[wanted.order]}{limit}""",
         parameters,
     )
     while batch := rows.fetchmany(4096):
         for values in batch:
-            row = dict(zip(COLUMNS, values, strict=True))
+            row = dict(zip(NAMES, values, strict=True))
             row["device"] = device_name(names, row["dev"])
             yield row

@@ -151,7 +151,7 @@ def widest_unsplit(run: Run) -> Check:
     """
     rows = run.rows(
         """WITH w AS (SELECT count(*) AS n, sum(latency_ns) AS latency FROM ops SEMI JOIN counted USING (op_id))
-           SELECT stage, from_point, to_point, any_value(kind), sum(duration_ns)::DOUBLE / any_value(n) AS mean,
+           SELECT stage, from_point, to_point, min(kind), sum(duration_ns)::DOUBLE / any_value(n) AS mean,
                   sum(duration_ns)::DOUBLE / any_value(latency)
            FROM w, stages SEMI JOIN counted USING (op_id) WHERE kind NOT IN ('device', 'wait') AND stage <> 'D2C'
            GROUP BY stage, from_point, to_point ORDER BY mean DESC, stage, from_point, to_point LIMIT 1"""

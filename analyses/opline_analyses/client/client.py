@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""What a benchmark says of itself: rados bench (text, JSON), fio (text, JSON), the demo store's benchmark (text, JSON).
+"""What a benchmark says of itself: fio and the demo store's benchmark (text, JSON), and those of applications.
 
 Takes a file's text; gives a `ClientReport` in integer nanoseconds where they are times. What the text does not say is
 None. Only the mean latency must be there.
 
-Formats: rados bench, Ceph's src/common/obj_bencher.cc (write_bench, seq_read_bench, rand_read_bench; names with and
-without "(s)", "Write size" or "Read size"); fio, its stat.c (show_thread_status_normal, add_ddir_status_json); ours,
-examples/demo-store/report.c.
+Formats: fio, its stat.c (show_thread_status_normal, add_ddir_status_json); ours, examples/demo-store/report.c; those of
+applications are their hook `client_report`.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from opline.applications import table
 from opline.errors import OplineError
 
 
@@ -55,66 +55,10 @@ class ClientReport:
         )  # fmt: skip
 
 
-# --- rados bench ------------------------------------------------------------------------------------------------------
-
-# Text before the colon, without a unit in brackets -> our name. Times in seconds, bandwidths in MB/s (2^20), sizes in
-# bytes.
-_RADOS = {
-    "total time run": "total_time_run",
-    "total writes made": "total_writes_made",
-    "total reads made": "total_reads_made",
-    "write size": "write_size",
-    "read size": "read_size",
-    "object size": "object_size",
-    "bandwidth": "bandwidth",
-    "stddev bandwidth": "stddev_bandwidth",
-    "max bandwidth": "max_bandwidth",
-    "min bandwidth": "min_bandwidth",
-    "average iops": "average_iops",
-    "stddev iops": "stddev_iops",
-    "max iops": "max_iops",
-    "min iops": "min_iops",
-    "average latency": "average_latency",
-    "stddev latency": "stddev_latency",
-    "max latency": "max_latency",
-    "min latency": "min_latency",
-}
-_LINE = re.compile(r"^\s*([A-Za-z][A-Za-z ]*?)\s*(?:\(([^)]*)\))?\s*:\s+([-+0-9.eE]+)\s*$", re.MULTILINE)
-
-
-def _rados(numbers: dict[str, float]) -> ClientReport | None:
-    """The report from rados bench's numbers. Adds what they imply: iops and mean bytes per second."""
-    if "average_latency" not in numbers:
-        return None
-    made = [numbers[k] for k in ("total_writes_made", "total_reads_made") if k in numbers]
-    count = int(sum(made)) if made else None
-    seconds = numbers.get("total_time_run")
-    iops = count / seconds if count is not None and seconds else numbers.get("average_iops")
-    size = numbers.get("write_size", numbers.get("read_size", numbers.get("object_size")))
-    moved = None if count is None or size is None else count * int(size)
-    if count is not None and seconds:
-        numbers["iops"] = count / seconds
-        if moved is not None:
-            numbers["bytes_per_second"] = moved / seconds
-    mean_ns = numbers["average_latency"] * 1e9
-    return ClientReport("rados bench", mean_ns, count, seconds, iops, numbers=numbers, bytes=moved)
-
-
-def rados_text(text: str) -> ClientReport | None:
-    """The summary that rados bench prints at its end; None if there is none (the demo's has "(us)" and is not one)."""
-    numbers: dict[str, float] = {}
-    for name, unit, value in _LINE.findall(text):
-        key = _RADOS.get(name.lower())
-        if key is not None and unit not in ("us", "usec"):
-            numbers[key] = float(value)
-    return _rados(numbers)
-
-
-def rados_json(document: Any) -> ClientReport | None:
-    """`rados bench --format json`; some versions write the numbers as strings."""
-    if not isinstance(document, dict) or "average_latency" not in document:
-        return None
-    return _rados({k: float(document[k]) for k in _RADOS.values() if k in document})
+# A figure on a line: its name, its unit in brackets, its number.
+_LINE = re.compile(
+    r"^[ \t]*+([A-Za-z][A-Za-z \t]*+)(?:\(([^)\n]*+)\)[ \t]*+)?:[ \t]++([-+0-9.eE]++)[ \t\r]*+$", re.MULTILINE
+)
 
 
 # --- fio --------------------------------------------------------------------------------------------------------------
@@ -153,6 +97,26 @@ def _fio(parts: list[_Part]) -> ClientReport | None:
     )  # fmt: skip
 
 
+_FIO_MEANS = (("lat_ns", 1), ("clat_ns", 1), ("lat", 1000), ("clat", 1000))
+
+
+def _direction(name: str, stats: dict[str, Any]) -> _Part | None:
+    """One direction of a job, None where it did no I/O. fio before 3.18 has no number of values (N) beside a mean, but
+    the number of I/Os (total_ios; before 2.1 only their rate); before 3.0 means are in us and io_bytes in KiB.
+    """
+    key, unit_ns = next(((k, u) for k, u in _FIO_MEANS if (stats.get(k) or {}).get("mean")), ("", 1))
+    if not key:
+        return None
+    seconds = stats.get("runtime", 0) / 1000
+    count = stats[key].get("N") or stats.get("total_ios") or round(stats.get("iops", 0) * seconds)
+    if not count:
+        return None
+    moved = stats.get("io_bytes")
+    if moved is not None and unit_ns != 1:
+        moved *= 1024
+    return _Part(name, int(count), float(stats[key]["mean"]) * unit_ns, seconds, moved)
+
+
 def fio_json(document: Any) -> ClientReport | None:
     """`fio --output-format=json`: the means of lat (submission to completion; clat where lat is switched off)."""
     if not isinstance(document, dict) or not isinstance(document.get("jobs"), list):
@@ -163,10 +127,9 @@ def fio_json(document: Any) -> ClientReport | None:
         depths.append(job.get("job options", {}).get("iodepth"))
         for name in ("read", "write", "trim"):
             stats = job.get(name, {})
-            lat = next((stats[k] for k in ("lat_ns", "clat_ns") if stats.get(k, {}).get("N")), None)
-            if lat:
-                seconds, moved = stats.get("runtime", 0) / 1000, stats.get("io_bytes")
-                parts.append(_Part(name, int(lat["N"]), float(lat["mean"]), seconds, moved))
+            part = _direction(name, stats) if isinstance(stats, dict) else None
+            if part is not None:
+                parts.append(part)
     report = _fio(parts)
     if report and len(depths) == 1 and depths[0]:
         report.queue_depth = int(depths[0])
@@ -196,20 +159,21 @@ _FIO_TIMES = {
 
 
 _FIO_UNITS = {"nsec": 1.0, "usec": 1e3, "msec": 1e6, "sec": 1e9}
-_FIO_PART = re.compile(r"^\s*(read|write|trim)\s*: IOPS=.*?/(\d+)msec\)", re.MULTILINE)
-_FIO_LAT = re.compile(r"^\s+(lat|clat) \((nsec|usec|msec|sec)\): .*?avg=\s*([0-9.]+)", re.MULTILINE)
+_FIO_PART = re.compile(r"^[ \t]*+(read|write|trim)[ \t]*+: IOPS=.*?/(\d+)msec\)", re.MULTILINE)
+_FIO_LAT = re.compile(r"^[ \t]++(lat|clat) \((nsec|usec|msec|sec)\): .*?avg=[ \t]*+([0-9.]++)", re.MULTILINE)
 _FIO_TOTAL = re.compile(r"issued rwts: total=(\d+),(\d+),(\d+)")
 
 
 _FIO_SIZES = re.compile(
-    r"^([^:\n]+): \(g=\d+\): .*?bs=\(R\) (\S+?)B?-(\S+?)B?, \(W\) (\S+?)B?-(\S+?)B?, ", re.MULTILINE
+    r"^[^:\n]++: \(g=\d+\): .*?bs=\(R\) ([^\s,-]++)-([^\s,-]++), \(W\) ([^\s,-]++)-([^\s,-]++), ", re.MULTILINE
 )
 
 
 def _fio_sizes(text: str) -> dict[str, int]:
     """The one size of all I/Os per direction, where all jobs have that: fio's text rounds the bytes themselves."""
     found: dict[str, set[str]] = {"read": set(), "write": set()}
-    for _, *sizes in _FIO_SIZES.findall(text):
+    for words in _FIO_SIZES.findall(text):
+        sizes = [word.removesuffix("B") for word in words]
         found["read"].update(sizes[:2])
         found["write"].update(sizes[2:])
     return {name: int(next(iter(one))) for name, one in found.items() if len(one) == 1 and next(iter(one)).isdigit()}
@@ -263,7 +227,7 @@ def demo_json(document: Any) -> ClientReport | None:
 
 def demo_text(text: str) -> ClientReport | None:
     """What demo-bench prints: the same in microseconds with three decimals."""
-    found = {(name.lower(), unit): float(value) for name, unit, value in _LINE.findall(text)}
+    found = {(name.strip().lower(), unit): float(value) for name, unit, value in _LINE.findall(text)}
     mean, seconds = found.get(("average latency", "us")), found.get(("total time run", "s"))
     if mean is None:
         return None
@@ -293,14 +257,20 @@ def parse_report(text: str) -> ClientReport | None:
     """The report in a benchmark's output; None if no known one is in it."""
     try:
         for document in _documents(text):
-            for parse in (demo_json, fio_json, rados_json):
+            for parse in (demo_json, fio_json):
                 report = parse(document)
                 if report:
                     return report
-        for parse_text in (demo_text, fio_text, rados_text):
+            for hook in table.hooks("client_report"):
+                if figures := hook.of_json(document):
+                    return ClientReport(**figures)
+        for parse_text in (demo_text, fio_text):
             report = parse_text(text)
             if report:
                 return report
+        for hook in table.hooks("client_report"):
+            if figures := hook.of_lines(_LINE.findall(text)):
+                return ClientReport(**figures)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
         return None
     return None
@@ -313,6 +283,7 @@ def read_report(path: Path) -> ClientReport:
     except OSError as error:
         raise OplineError(f"Cannot read {path}: {error.strerror}.") from error
     if report is None:
-        raise OplineError(f"{path}: no mean latency of rados bench, fio or demo-bench in it (text or JSON).")
+        known = ", ".join((*(hook.TOOL for hook in table.hooks("client_report")), "fio or demo-bench"))
+        raise OplineError(f"{path}: no mean latency of {known} in it (text or JSON).")
     report.source = str(path)
     return report

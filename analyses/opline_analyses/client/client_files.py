@@ -96,7 +96,9 @@ def _fio_prefixes(directory: Path) -> Iterator[Path]:
                 text = (cwd / word).read_text(errors="replace")[:_JOB_FILE]
             except (OSError, ValueError):
                 continue
-            yield from (cwd / prefix for prefix in re.findall(r"^\s*write_lat_log\s*=\s*(\S+)", text, re.MULTILINE))
+            yield from (
+                cwd / prefix for prefix in re.findall(r"^[ \t]*+write_lat_log[ \t]*+=[ \t]*+(\S++)", text, re.MULTILINE)
+            )
 
 
 def _fio_log(directory: Path) -> Path | None:

@@ -15,21 +15,42 @@ point at once: the op is `interrupted`, and its line says less about the op than
 
 from __future__ import annotations
 
+import shutil
+from contextlib import ExitStack
 from pathlib import Path
 
 from opline.errors import OplineError
+from opline.scratch import scratch
 from opline_analyses.client.fio_log import Joined, is_fio_log, join_fio_logs, logs_of
 from opline_analyses.runs.run import Run
 
 SLACK_NS = 20_000
 INTERRUPTED_NS = 20_000
 _TIMES = ("begin_ns", "end_ns", "begun_ns", "ended_ns")
+_COLUMNS = (*_TIMES, "class", "object")
 _SHOWN = 80  # characters of a value that is none
+_SEPARATORS = (",", ";", "\t", "|")
+_LINE_BYTES = 1 << 16
+_MOST_COLUMNS = 1000
 
 
 def _packed(path: Path) -> str:
     """By the name's ending: DuckDB does not see it."""
     return {".gz": "gzip", ".zst": "zstd"}.get(path.suffix, "none")
+
+
+def _layout(run: Run, said: str) -> tuple[str, list[str]]:
+    """The separator of a CSV and the names in its first line. Only that line is looked at: DuckDB's own search for a
+    layout tries many, and takes minutes where a line has many separators. Raises duckdb.Error for a line that is too
+    long.
+    """
+    plain = f"auto_detect = false, header = false, quote = '', escape = '', max_line_size = {_LINE_BYTES}"
+    rows = run.rows(
+        f"SELECT line FROM read_csv({said}, {plain}, delim = '\x01', columns = {{line: 'VARCHAR'}}) LIMIT 1"
+    )
+    line = rows[0][0] or "" if rows else ""
+    separator = max(_SEPARATORS, key=line.count)
+    return separator, [name.strip().strip('"') for name in line.split(separator)]
 
 
 def _numbers_only(run: Run, path: Path, columns: list[str]) -> None:
@@ -45,28 +66,50 @@ def _numbers_only(run: Run, path: Path, columns: list[str]) -> None:
         run.con.execute(f"ALTER TABLE client_log ALTER {name} TYPE BIGINT")
 
 
-def join_client_log(run: Run, path: Path) -> Joined:
-    """Makes `client_ops`. Raises OplineError with one line."""
+def _read(run: Run, path: Path, held: ExitStack) -> list[str]:
+    """Makes client_log of a CSV; the names in its first line. What is read once only, a pipe, is copied first. Raises
+    OplineError.
+    """
     import duckdb
 
+    try:
+        source = path if path.is_file() else _copied(path, held)
+        said = f"'{run.files.open(source)}', compression = '{_packed(path)}'"
+        separator, columns = _layout(run, said)
+        if len(columns) > _MOST_COLUMNS:
+            raise OplineError(f"{path}: a client's log has at most {_MOST_COLUMNS} columns; it has {len(columns)}.")
+        if not {"begin_ns", "end_ns"} <= set(columns):
+            shown = ", ".join(sorted(columns))
+            shown = shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
+            raise OplineError(f"{path}: a client's log needs the columns begin_ns and end_ns; it has {shown}.")
+        known = {name: f"c{n}" for n, name in enumerate(columns) if name in _COLUMNS}
+        types = ", ".join(f"c{n}: 'VARCHAR'" for n in range(len(columns)))
+        texts = f"read_csv({said}, auto_detect = false, header = true, delim = '{separator}', columns = {{{types}}})"
+        taken = ", ".join(f"{column} AS {name}" for name, column in known.items())
+        run.con.execute(f"CREATE OR REPLACE TEMP TABLE client_log AS SELECT {taken} FROM {texts}")
+    except OSError as error:
+        raise OplineError(f"Cannot read {path}: {error.strerror}.") from error
+    except duckdb.Error as error:
+        raise OplineError(f"Cannot read {path}: {run.files.said(error).splitlines()[0]}") from error
+    return columns
+
+
+def _copied(path: Path, held: ExitStack) -> Path:
+    copy = Path(held.enter_context(scratch("log"))) / "log"
+    with path.open("rb") as lines, copy.open("wb") as to:
+        shutil.copyfileobj(lines, to)
+    return copy
+
+
+def join_client_log(run: Run, path: Path) -> Joined:
+    """Makes `client_ops`. Raises OplineError with one line."""
     if is_fio_log(path):
         logs = logs_of(path)
         if not logs:
             raise OplineError(f"{path}: no lat log beside it; run fio with write_lat_log and without disable_lat.")
         return join_fio_logs(run, logs)
-    try:
-        said = f"'{run.files.open(path, regular=False)}', compression = '{_packed(path)}'"
-        all_texts = f"SELECT * FROM read_csv({said}, header = true, all_varchar = true)"
-        run.con.execute(f"CREATE OR REPLACE TEMP TABLE client_log AS {all_texts}")
-        columns = {row[0] for row in run.rows("DESCRIBE client_log")}
-    except OSError as error:
-        raise OplineError(f"Cannot read {path}: {error.strerror}.") from error
-    except duckdb.Error as error:
-        raise OplineError(f"Cannot read {path}: {run.files.said(error).splitlines()[0]}") from error
-    if not {"begin_ns", "end_ns"} <= columns:
-        raise OplineError(
-            f"{path}: a client's log needs the columns begin_ns and end_ns; it has {', '.join(sorted(columns))}."
-        )
+    with ExitStack() as held:
+        columns = _read(run, path, held)
     _numbers_only(run, path, [name for name in _TIMES if name in columns])
     begun = "coalesce(l.begun_ns, l.begin_ns)" if "begun_ns" in columns else "l.begin_ns"
     ended = "coalesce(l.ended_ns, l.end_ns)" if "ended_ns" in columns else "l.end_ns"

@@ -180,7 +180,7 @@ def wide_stages(run: Run, mean_ns: float) -> list[Wide]:
         Wide(stage, begin, end, kind, mean, behind.parts_of(run, stage, begin, end, mean))
         for stage, begin, end, kind, mean in run.rows(
             f"""WITH n AS (SELECT count(*) AS n FROM counted)
-                SELECT stage, from_point, to_point, any_value(kind), sum(duration_ns)::DOUBLE / any_value(n) AS mean
+                SELECT stage, from_point, to_point, min(kind), sum(duration_ns)::DOUBLE / any_value(n) AS mean
                 FROM n, stages SEMI JOIN counted USING (op_id)
                 WHERE kind NOT IN ('device', 'unknown') AND stage <> 'D2C'
                 GROUP BY stage, from_point, to_point HAVING mean > {UNSPLIT} * {mean_ns}

@@ -10,13 +10,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opline.correlation import stage_statistics
+from opline.correlation import recording_of, stage_statistics
 from opline.errors import OplineError
+from opline.population import population_in
 from opline.talk import shown
 from opline_analyses.base.text import count_of, duration, pasted, percent
 from opline_analyses.client.client_files import find_report
 from opline_analyses.ops.stages import table_of
 from opline_analyses.runs import ledger
+from opline_analyses.runs.not_yours import line_of, names_in
 from opline_analyses.runs.selection import BIO, NEAR, matching_classes, nearest_classes
 
 if TYPE_CHECKING:
@@ -28,15 +30,16 @@ if TYPE_CHECKING:
 
 MOST_EVENTS = 5_000_000  # beyond, reading the trace takes longer than anybody waits for a summary
 _P99 = ("latency_ns.p99",)
+_IN_MEMORY = "io_uring "  # classes of which the application reads the completion in its memory (docs/syscalls.md)
 
 
-def next_lines(directory: Path, modelled: bool) -> Iterator[str]:
-    """What to type next: none prints more than a screen or two."""
+def next_lines(directory: Path, modelled: bool, block: bool) -> Iterator[str]:
+    """What to type next: none prints more than a screen or two. ``modelled``: the recording has ops; ``block``: it has
+    block events.
+    """
     at = pasted(directory)
     if not modelled:
-        yield f"next:  opline model infer {at} > mine.toml"
-        yield f"       opline why {at} --model mine.toml"
-        yield "       (or --model generic, for events of opline_tp.h; --model syscalls, for system calls)"
+        yield f"next:  opline hist {at}" if block else f"next:  opline events {at} --limit 20"
         return
     yield f"next:  opline why {at}"
     yield f"       opline stages {at}"
@@ -57,12 +60,15 @@ def glance_lines(directory: Path, model: Model, event_count: int | None) -> Iter
         incomplete = found["incomplete"]
         if mine:
             found, losses = stage_statistics(directory / "trace", model, classes=mine, progress=False)
+        population = population_in(found)
         t = table_of(found, incomplete, found["tainted"], directory)
     except OplineError as error:
         yield error.lines[0]
         return
     yield _ops(t, None if why_not else client, mine, others) + (f"; {why_not}" if why_not else "")
     yield from _widest(t)
+    if population is not None and (line := line_of(population, names_in(recording_of(directory)))):
+        yield line
     lost = [e for e in ledger.entries_of(losses) if e.severity in ledger.BAD]
     if lost:
         what = ", ".join(f"{e.loss} {e.count}" for e in lost)
@@ -95,6 +101,8 @@ def _ops(t: StageTable, client: ClientReport | None, classes: list[str], others:
         count = "" if client.count is None else f"{count_of(client.count, 'op')}, "
         text += f"; {client.tool} says {count}mean {duration(client.mean_ns)}"
         text += "" if p99 is None else f", p99 {duration(p99)}"
+        if any(name.startswith(_IN_MEMORY) for name in classes):
+            text += ", until it looks at the completion (no event shows when)"
     if others:
         text += f"; {count_of(others, 'other op')}"
     return text

@@ -23,7 +23,8 @@ import numpy as np
 from opline.shapes import read_json
 from opline.store.manifest import RECORDING
 from opline.values import Value
-from opline_analyses.base.text import duration, table, table_digits, us
+from opline_analyses.base.result_table import ResultTable, identifier, text, time
+from opline_analyses.base.text import duration, table_digits
 from opline_analyses.client.client_files import find_report
 from opline_analyses.runs.columns import queried
 from opline_analyses.runs.selection import nearest_classes
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
+    from opline_analyses.base.result_table import Part
     from opline_analyses.client.client import ClientReport
     from opline_analyses.runs.run import Run
 
@@ -157,7 +159,7 @@ def corrected_latencies(run: Run, every_ns: int | None, client: ClientReport | N
     return corrected(run, schedule, nearest_classes(dict(rows), client.counts()) if client else ())
 
 
-def loop_lines(loop: int | None, found: Corrected | None) -> Iterator[str]:
+def loop_lines(loop: int | None, found: Corrected | None) -> Iterator[Part]:
     """What the latencies do not show: corrected where a schedule is known, said where there is none."""
     if found is None:
         if loop is not None:
@@ -173,8 +175,9 @@ def loop_lines(loop: int | None, found: Corrected | None) -> Iterator[str]:
     columns = {"recorded": found.recorded, "since due": found.due, "as HdrHistogram": found.hdr}
     shown = {name: values for name, values in columns.items() if values is not None}
     digits = table_digits(max(v for values in shown.values() for v in values.values()))
-    rows = [[name, *(us(values[name], digits) for values in shown.values())] for name, _ in QUANTILES]
-    yield from table(["latency (us)", *shown], rows)
+    rows = [[name, *(values[name] for values in shown.values())] for name, _ in QUANTILES]
+    times = [time(f"{identifier(name)}_ns", name, digits) for name in shown]
+    yield ResultTable([text("quantile", "latency (us)"), *times], rows)
 
 
 def document(found: Corrected | None) -> dict[str, Any] | None:

@@ -19,11 +19,13 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from opline_analyses.base.text import percent, table, us
+from opline_analyses.base.result_table import ResultTable, label, share, time
+from opline_analyses.base.text import percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from opline_analyses.base.result_table import Part
     from opline_analyses.runs.run import Run
 
 LEAST = 0.01  # of the mean or of the variance
@@ -111,14 +113,14 @@ def unsplit(run: Run) -> Unsplit:
     """Of the counted ops."""
     (ops,) = run.row("SELECT count(*) FROM counted")
     found = []
-    for stage, f, t, kind, number, total, share, spread, cpu, blocked, io, op_id, begin, end in run.rows(
+    for stage, f, t, kind, number, total, part, spread, cpu, blocked, io, op_id, begin, end in run.rows(
         _INTERVALS, (LEAST, MOST)
     ):
         woken = next((str(comm) for (comm,) in run.rows(_WOKEN, (stage, f, t))), None)
         asides = [str(name) for (name,) in run.rows(_ASIDES, (stage, f, t, OFTEN * number))]
         found.append(
             Interval(
-                stage, f, t, kind, number, total, share, spread, cpu, blocked, io, woken, asides, op_id, begin, end
+                stage, f, t, kind, number, total, part, spread, cpu, blocked, io, woken, asides, op_id, begin, end
             )
         )  # fmt: skip
     events = run.rows(
@@ -135,21 +137,22 @@ def _trace_of(run: Run) -> str | None:
     return str(noted) if noted and Path(noted).exists() else None
 
 
-def unsplit_lines(found: Unsplit, run: Run) -> Iterator[str]:
+COLUMNS = (
+    label("interval", "where a tracepoint would explain most"), time("mean_ns", "us"), share(),
+    share("spread", "spread%"),
+)  # fmt: skip
+
+
+def unsplit_lines(found: Unsplit, run: Run) -> Iterator[Part]:
     """The table, the events that no point uses yet, and how to look into the first interval."""
     if not found.intervals:
         yield f"no interval that a tracepoint could split has {LEAST:.0%} of the mean or of the spread"
         return
-    cells = [
-        [f"{i.stage}, {i.ends}" if i.stage != i.ends else i.stage, us(i.total_ns / found.ops), f"{100 * i.share:.1f}",
-         f"{100 * i.spread:z.1f}"]
+    rows = [
+        (f"{i.stage}, {i.ends}" if i.stage != i.ends else i.stage, i.total_ns / found.ops, i.share, i.spread)
         for i in found.intervals
-    ]  # fmt: skip
-    header, *lines = table(["where a tracepoint would explain most", "us", "share%", "spread%"], cells, names=(0,))
-    yield header
-    for line, i in zip(lines, found.intervals, strict=True):
-        yield line
-        yield f"    {i.meanwhile()}"
+    ]
+    yield ResultTable(COLUMNS, rows, below=lambda n: f"    {found.intervals[n].meanwhile()}")
     if found.events:
         yield f"in the trace, but no point: {', '.join(f'{name} ({n})' for name, n in found.events)}"
     if trace := _trace_of(run):

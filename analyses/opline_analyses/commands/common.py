@@ -14,20 +14,24 @@ from opline.errors import OplineError, UsageError
 from opline.gaps import closing_line
 from opline.losses import Gap
 from opline.paths import plain
+from opline.population import population_in
 from opline.store.run import BLOCKS_MODEL, BareTrace, locate
 from opline.store.underway import has_run
 from opline.talk import talk
-from opline_analyses.base.files import complete_file, output_path
-from opline_analyses.base.period import add_period
-from opline_analyses.base.whole_numbers import not_negative, positive
+from opline_analyses.base.files import complete_file, output_path, standard_output
+from opline_analyses.base.result_table import rendered
+from opline_analyses.base.screen import PAPER, page, screen_of
+from opline_analyses.commands.arguments import add_period, not_negative, positive, share_of_all
 from opline_analyses.runs import ledger
+from opline_analyses.runs.not_yours import line_of, line_of_run, names_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
     from typing import Any, BinaryIO
 
     from opline.paths import StrPath
+    from opline_analyses.base.result_table import Part, ResultTable
     from opline_analyses.runs.run import Run
 
 
@@ -70,7 +74,7 @@ def _every(text: str) -> int:
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
-    """--model, --period, --reader, --extents and --max-loss."""
+    """--model, --period, --reader, --extents, --all-programs and --max-loss."""
     model = parser.add_mutually_exclusive_group()
     model.add_argument("--model", metavar="M", help="a trace's op model: a shipped one's name, or a TOML file")
     add_period(model)
@@ -84,6 +88,11 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help="where files lie on disk: extents.json, or the text of `filefrag -v -b512`; may be given again",
+    )
+    parser.add_argument(
+        "--all-programs",
+        action="store_true",
+        help="count every program of the machine, not the recorded command's processes alone",
     )
     parser.add_argument(
         "--max-loss", metavar="N", type=not_negative, help="exit status 3 above N losses (data_loss and error)"
@@ -126,10 +135,22 @@ def bare_trace(args: argparse.Namespace) -> BareTrace | None:
     return found if isinstance(found, BareTrace) else None
 
 
-def tell_losses(found: list[ledger.Entry]) -> None:
-    """What was lost, on stderr, before anything else."""
-    for line in ledger.warnings(found):
+def tell_losses(found: list[ledger.Entry], ops: Mapping[str, int] | None) -> None:
+    """What was lost, on stderr, before anything else. ``ops``: the core's counts of ops."""
+    for line in ledger.warnings(found, ops):
         talk(line)
+
+
+def tell_not_yours(line: str | None) -> None:
+    """What other programs did and is not counted, on stderr."""
+    if line is not None:
+        talk(line)
+
+
+def tell_not_yours_of(trace: StrPath, summary: Mapping[str, Any], all_programs: bool) -> None:
+    """The same of a trace that no run is made of; ``summary`` has the core's ``population``."""
+    found = None if all_programs else population_in(summary)
+    tell_not_yours(None if found is None else line_of(found, names_in(recording_of(trace))))
 
 
 def tell_gaps(gaps: Sequence[Gap], recording: Mapping[str, Any] | None) -> None:
@@ -159,9 +180,11 @@ def opened(
     path: str | Path | None = None,
     tables: Sequence[str] | None = None,
     blocks: bool = False,
+    whole: bool = False,
 ) -> Iterator[Run]:
     """The run that RUN (or ``path``) names; what was lost in it goes to stderr first. A trace's temporary run has rows
-    of these ``tables`` only. What is about block requests (``blocks``, or such tables alone) needs no op model.
+    of these ``tables`` only. What is about block requests (``blocks``, or such tables alone) needs no op model. With
+    ``whole`` all programs count in any case: of what is about devices.
 
     Raises OplineError with exit status 3 at the end, when all is written, if that is more than --max-loss.
     """
@@ -170,9 +193,18 @@ def opened(
     refuse_other(path or args.run)
     blocks = blocks or (tables is not None and set(tables) <= {"requests", "bios"})
     otherwise = BLOCKS_MODEL if blocks else None
-    with open_run(path or args.run, args.model, args.reader, args.extents, tables, otherwise=otherwise) as run:
+    with open_run(
+        path or args.run,
+        args.model,
+        args.reader,
+        args.extents,
+        tables,
+        otherwise=otherwise,
+        all_programs=whole or args.all_programs,
+    ) as run:
         if losses:
-            tell_losses(ledger.entries(run))
+            tell_losses(ledger.entries(run), run.core("ops"))
+            tell_not_yours(line_of_run(run))
         yield run
         tell_gaps([Gap(**gap) for gap in run.manifest.get("gaps", ())], run.manifest.get("recording"))
         if args.max_loss is not None:
@@ -182,13 +214,44 @@ def opened(
 @contextmanager
 def output(path: Path | None) -> Iterator[BinaryIO]:
     """Standard output, or a file that appears when it is complete."""
-    if path is None:
-        sys.stdout.flush()
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+    with standard_output() if path is None else complete_file(path) as out:
+        yield out
+
+
+def add_table(parser: argparse.ArgumentParser) -> None:
+    """--sort."""
+    parser.add_argument(
+        "--sort", dest="column", metavar="COLUMN", help="order of the rows: by a column of --csv, the largest first"
+    )
+    parser.add_argument(
+        "--least", metavar="PERCENT", type=share_of_all, help="the text without rows that have a smaller share"
+    )
+
+
+def write(args: argparse.Namespace, found: ResultTable, form: str | None = None) -> None:
+    """A result in the form that is asked for (`add_form`, or ``form``), where it is to go (`add_output`)."""
+    form = form or ("csv" if getattr(args, "csv", False) else "json" if getattr(args, "json", False) else "text")
+    found = found.sorted(getattr(args, "column", None))
+    if form == "csv":
+        with csv_output(args) as out:
+            out.writelines(piece.encode() for piece in found.csv())
+    elif form == "json":
+        with output(args.output) as out:
+            out.writelines(piece.encode() for piece in found.json())
     else:
-        with complete_file(path) as out:
-            yield out
+        if (least := getattr(args, "least", None)) is not None:
+            found = found.without_small(least)
+        write_text(args.output, found.parts())
+    for note in found.notes:
+        talk(note)
+
+
+def write_text(path: Path | None, parts: Iterable[Part]) -> None:
+    """What people read: on a terminal as wide as that, with weight, and a page at a time where it is long."""
+    screen = PAPER if path is not None else screen_of(sys.stdout)
+    lines = page((f"{line}\n".encode() for line in rendered(parts, screen)), screen)
+    with output(path) as out:
+        out.writelines(lines)
 
 
 def add_safe_cells(parser: argparse.ArgumentParser) -> None:

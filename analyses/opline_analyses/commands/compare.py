@@ -4,24 +4,24 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
 from opline.talk import talk
 from opline_analyses.base.files import output_path
-from opline_analyses.base.text import count_of, csv_text, encoded, json_shown
+from opline_analyses.base.text import count_of
 from opline_analyses.commands.common import (
     add_form,
     add_model,
-    csv_output,
     file_path,
     opened,
     output,
+    write,
 )
+from opline_analyses.commands.options import add_filters, add_tainted, op_filters
 from opline_analyses.runs import ledger
-from opline_analyses.runs.selection import add_filters, add_tainted, selection
+from opline_analyses.runs.not_yours import line_of_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,36 +33,37 @@ DPI = 110
 NAME = "compare"
 HELP = "what has changed between two runs, or several of each: verdicts"
 EXAMPLES = """\
-A and B are runs, recordings, or baselines (files that --save has written).
-Several of each side: -- or --with stands between them. The run is the unit:
-ops of one run meet the same disturbances, so one run per side shows how two
-recordings differ, never that a change did it; five of each is a good number,
+A and B are runs, recordings, or baselines (files of --save). With several runs
+of each side, -- or --with stands between the sides. The run is the unit: ops of
+one run meet the same disturbances. So one run per side shows how two recordings
+differ, never the effect of a change. Five runs of each side are a good number,
 recorded in turn (opline record --repeat 5 --against 'OLD' -- NEW).
 
-The values of A and B are those of a typical run (geometric means of the runs'
-values); a stage's mean is per op, over all ops. The ratio has a 95 % interval
-(Welch's t of the runs' logs). Verdicts:
-  slower by 12 % [8, 17]       called, with all figures looked at corrected for
+The values of A and B are geometric means of the runs' values. A stage's mean is
+per op, over all ops. The ratio has a 95 % interval (Welch's t of the runs'
+logs). Verdicts:
+  slower by 12 % [8, 17]       a change, corrected for the number of figures
                                (Holm): of comparisons of equal things about 1
                                in 20 calls something
   no change larger than 3 %    the 90 % interval lies within that
   can't tell: -9 % … +22 %     the runs of a side differ as much among themselves
-  maybe slower: +1 % … +30 %   would be called, were it the only figure looked at
-Judged are mean, p50, p99 and IOPS (of all complete ops, tainted ones too), and
-of each stage mean and p50. Stages without a verdict are folded into one line
-(--all shows them). `beside the other stages of its run`: the stage's p50 if all
-runs were equally fast, so that what slows a whole run cancels. 16 or more runs
-of A and one of B: p50 is held against what the earlier runs span.
+  maybe slower: +1 % … +30 %   a change, if this were the only figure
+opline judges mean, p50, p99 and IOPS of all complete ops, tainted ops too, and
+mean and p50 of each stage. One line counts the stages without a verdict (--all
+shows them). `beside the other stages of its run`: the stage's p50 if all runs
+were equally fast, so a slow run as a whole cancels. With 16 or more runs of A
+and one of B, opline holds p50 against the span of the earlier runs.
 
---fail-if 'p99(D2C) > +5 %' is for CI: it fails when the whole interval lies
-beyond the limit (mean, p50, p99 ... of a stage or `latency`; `iops < -5 %`), by
-Holm over the conditions given. It needs 5 runs of each side, or 16 of A and
-one of B (then mean, p50 and iops, at 1 %). What is shown neither to fail nor
-to pass is undecided: --undecided. Exit status: 0 none fails, 4 one fails, 5 one
-is undecided and --undecided fail; 1, 2 and 3 as of all commands.
+--fail-if 'p99(D2C) > +5 %' is for CI. The condition fails when the whole
+interval lies beyond the limit (mean, p50, p99 ... of a stage or `latency`;
+`iops < -5 %`), by Holm over all conditions. It needs 5 runs of each side, or 16
+of A and one of B (then mean, p50 and iops, at 1 %). --undecided says what
+becomes of a condition that the runs can't decide. Exit status: 0 none fails, 4
+one fails, 5 one is undecided and --undecided fail; 1, 2 and 3 as of all
+commands.
 
---csv and --json have every figure, times in nanoseconds, JSON those of each
-run.
+--csv and --json have every figure, times in nanoseconds. JSON also has the
+figures of each run.
 
 examples:
   opline compare before after
@@ -140,7 +141,8 @@ def _sides(args: argparse.Namespace) -> tuple[list[Path], list[Path]]:
 
 def _figures(args: argparse.Namespace, path: Path, sketched: bool) -> list[Figures]:
     """Of a run, or of all runs of a baseline. Raises OplineError."""
-    from opline_analyses.compare.figures import figures_of, read_baseline
+    from opline_analyses.api.ops import figures
+    from opline_analyses.compare.figures import read_baseline
 
     if path.is_file():
         if given := [o for o in ("op_class", "comm", "pid", "since", "until") if getattr(args, o) is not None]:
@@ -153,16 +155,19 @@ def _figures(args: argparse.Namespace, path: Path, sketched: bool) -> list[Figur
         for e in entries:
             if e.severity in ledger.BAD:
                 talk(f"{path.name}: {e.severity.replace('_', ' ')}: {e.loss} {e.count} (opline losses {path})")
+        if (line := line_of_run(run)) is not None:
+            talk(f"{path.name}: {line}")
         lost = ledger.bad_count(entries)
-        return [figures_of(run, selection(run, args), path.resolve().name, lost, args.tainted, sketched)]
+        return [figures(
+            run, op_filters(args), name=path.resolve().name, lost=lost, tainted=args.tainted, sketched=sketched
+        )]  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
     """Prints the comparison, or keeps a baseline; the exit status says whether a --fail-if holds."""
+    from opline_analyses.api.ops import compare
     from opline_analyses.compare import gate
-    from opline_analyses.compare.compare import compare, doubts
     from opline_analyses.compare.figures import baseline_text
-    from opline_analyses.compare.text import COLUMNS, document, records, text_lines
 
     conditions = [gate.parse(text) for text in args.fail_if]
     if args.junit and not conditions:
@@ -178,21 +183,9 @@ def run(args: argparse.Namespace) -> int:
         talk(f"wrote {args.save}: the figures of {count_of(len(a), 'run')}")
         if not b:
             return 0
-    findings = gate.judge(conditions, a, b) if conditions else []
-    found = compare(a, b, args.matters)
-    doubted = list(doubts(found))
-    for line in doubted:
-        talk(f"warning: {line}")
-    if args.csv:
-        with csv_output(args) as out:
-            out.write(csv_text(COLUMNS, records(found)).encode())
-    else:
-        with output(args.output) as out:
-            if args.json:
-                whole = {**document(found, doubted), "conditions": [f.record() for f in findings]}
-                out.write(f"{json_shown(json.dumps(whole, indent=1, ensure_ascii=False))}\n".encode())
-            else:
-                out.write(encoded([*text_lines(found, args.all), *gate.text_lines(findings)]))
+    result = compare(a, b, limit=args.matters, everything=args.all, conditions=conditions)
+    write(args, result)
+    found, findings = result.found
     if args.plot:
         from opline_analyses.compare.plot import figure
         from opline_analyses.pictures.plot import save

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from opline import _core
 from opline.correlation import feed_csv, recording_of
+from opline.population import population_in
 from opline.store.run import BareTrace
 from opline.talk import talk
 from opline_analyses.client.client_files import find_log
@@ -21,10 +22,12 @@ from opline_analyses.commands.common import (
     opened,
     tell_gaps_of_trace,
     tell_losses,
+    tell_not_yours_of,
 )
+from opline_analyses.commands.options import add_filters, add_which, op_filters
 from opline_analyses.ops.op_csv import FIXED, collector, feed, write
 from opline_analyses.runs import ledger
-from opline_analyses.runs.selection import add_filters, add_which, filtered, selection
+from opline_analyses.runs.selection import selection
 
 NAME = "csv"
 HELP = "one row per op, one column per stage"
@@ -40,9 +43,9 @@ RFC 4180, lines end in LF, an empty cell is unknown. One row per complete op;
 (op_id, seq, stage, kind, from_point, to_point, begin_ns, duration_ns, tid,
 request_id).
 
-A stage's column is its name with _ns, blanks and arrows included: "shard
-queue_ns" in SQL, df["shard queue_ns"] in pandas. In the long form stages are
-values, and no column needs quotes.
+The column of a stage is the stage's name as an identifier, with _ns: the stage
+`shard queue` is shard_queue_ns, `begin → dequeued` is begin_to_dequeued_ns. In
+the long form stages are values, with their own names.
 
 examples:
   opline csv run1 > ops.csv
@@ -67,13 +70,16 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Writes the CSV."""
-    some = filtered(args) or any(
+    some = op_filters(args).given or any(
         getattr(args, name) is not None for name in ("op", "at", "slowest", "limit", "client_log")
     )
     trace = None if some else bare_trace(args)
+    if trace is not None and not any(map(find_log, _places(args, trace))):
+        status = _of_trace(args, trace, args.all_programs)
+        if status is None:
+            status = _of_trace(args, trace, all_programs=True)
+        return status or 0
     with collector(args.stages) as rows:
-        if trace is not None and not any(map(find_log, _places(args, trace))):
-            return _of_trace(args, trace, rows)
         return _of_run(args, rows)
 
 
@@ -87,17 +93,31 @@ def _tell_left_out(incomplete: int) -> None:
         talk(f"left out: {incomplete} incomplete (--all writes them too).")
 
 
-def _of_trace(args: argparse.Namespace, trace: BareTrace, rows: _core.OpCsv) -> int:
-    """Without a run: the core makes the rows while it reads."""
-    summary, losses = feed_csv(
-        trace.path, trace.model, rows, incomplete=args.all, reader=args.reader, extents=args.extents
-    )
-    entries = ledger.entries_of(losses)
-    tell_losses(entries)
-    if not args.all:
-        _tell_left_out(summary["ops"]["incomplete"])
-    with csv_output(args) as out:
-        write(rows, out, stages=args.stages)
+def _of_trace(args: argparse.Namespace, trace: BareTrace, all_programs: bool) -> int | None:
+    """Without a run: the core makes the rows while it reads. None: the recorded programs did nothing, so that all
+    programs' ops are meant.
+    """
+    with collector(args.stages) as rows:
+        summary, losses = feed_csv(
+            trace.path,
+            trace.model,
+            rows,
+            incomplete=args.all,
+            reader=args.reader,
+            extents=args.extents,
+            all_programs=all_programs,
+        )
+        population = population_in(summary)
+        if population is not None and not (all_programs or population.counts_alone):
+            return None
+        entries = ledger.entries_of(losses)
+        tell_losses(entries, summary["ops"])
+        tell_not_yours_of(trace.path, summary, args.all_programs)
+        if not args.all:
+            alone = population is not None and not all_programs
+            _tell_left_out(population.incomplete_ops if population and alone else summary["ops"]["incomplete"])
+        with csv_output(args) as out:
+            write(rows, out, stages=args.stages)
     tell_gaps_of_trace(trace.path)
     check_losses(args, entries)
     return 0
@@ -105,7 +125,7 @@ def _of_trace(args: argparse.Namespace, trace: BareTrace, rows: _core.OpCsv) -> 
 
 def _of_run(args: argparse.Namespace, rows: _core.OpCsv) -> int:
     with opened(args, tables=("ops", "stages", "links", "bios")) as opened_run:
-        which = selection(opened_run, args)
+        which = selection(opened_run, op_filters(args))
         if not args.all:
             (left_out,) = opened_run.row(
                 f"SELECT count(*) FROM ops o WHERE ({which.where}) AND NOT o.complete", which.parameters

@@ -5,16 +5,18 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import shutil
+import sys
 import textwrap
 from pathlib import Path
 
-from opline.capture.doctor import Check, Report, examine
+from opline.capture.directory import leftovers
+from opline.capture.doctor import Report, examine
+from opline.capture.machine.checks import Check
 from opline.capture.probes.offers import Offers, offers
 from opline.errors import UsageError
 from opline.talk import shown
-from opline_analyses.base.text import json_shown
+from opline_analyses.base.result_table import json_text
 
 NAME = "doctor"
 HELP = "what this machine can capture, with what, and what to install"
@@ -22,12 +24,14 @@ EXAMPLES = """\
 examples:
   opline doctor
   opline doctor --json | jq .main_job
+  opline doctor --clean-up                # after recorders that were killed
   opline doctor --program /usr/lib/postgresql/15/bin/postgres --functions 'XLog*'
 
 With --program: what that program or library offers without being rebuilt, for
 the table [probes] of a model. Exit status: 0 if an operation can be followed
-from the application to the disk here, 1 if not. Also cleans up after recordings
-that were killed.
+from the application to the disk here, 1 if not. The report changes nothing;
+--clean-up ends what killed recordings have left running and removes their
+folders (the next `opline record` does the same).
 """
 
 _BLOCK = {
@@ -41,6 +45,9 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``opline doctor``."""
     parser.add_argument("--json", action="store_true", help="the same as JSON")
     parser.add_argument("--program", metavar="FILE", type=Path, help="what this program or library offers to probes")
+    parser.add_argument(
+        "--clean-up", action="store_true", help="instead: remove what killed recordings have left, a line about each"
+    )
     parser.add_argument("--functions", metavar="GLOB", help="with --program: its functions of these names, too")
 
 
@@ -50,15 +57,19 @@ def run(args: argparse.Namespace) -> int:
         found = offers(args.program, args.functions)
         if args.json:
             document = {"schema": "opline-program", "schema_version": 1, **dataclasses.asdict(found)}
-            print(json_shown(json.dumps(document, indent=1)))
+            sys.stdout.write(json_text(document))
         else:
             print("\n".join(map(shown, offer_lines(found))))
         return 0
     if args.functions is not None:
         raise UsageError("--functions goes with --program FILE: whose functions?")
+    if args.clean_up:
+        cleaned = leftovers.sweep()
+        print("\n".join(map(shown, cleaned or ["no killed recording has left anything"])))
+        return 1 if any("could not be cleaned up" in line for line in cleaned) else 0
     report = examine()
     if args.json:
-        print(json.dumps(report.document(), indent=1))
+        sys.stdout.write(json_text(report.document()))
     else:
         print("\n".join(map(shown, lines(report, min(shutil.get_terminal_size().columns, 100)))))
     return 0 if report.main_job else 1

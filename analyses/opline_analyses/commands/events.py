@@ -10,6 +10,7 @@ import os
 from typing import Any
 
 from opline import _core
+from opline.applications import table
 from opline.correlation import recording_of
 from opline.errors import OplineError, UsageError
 from opline.readers.front import choose, reader_wanted
@@ -17,26 +18,27 @@ from opline.readers.trace import find_traces
 from opline.talk import talk
 from opline_analyses.base import filters
 from opline_analyses.base.quantities import seconds
-from opline_analyses.base.whole_numbers import positive
+from opline_analyses.commands.arguments import positive
 from opline_analyses.commands.common import add_form, csv_output, input_path, output, refuse_other
+from opline_analyses.commands.options import add_device, add_threads, add_window
 
 NAME = "events"
 HELP = "a trace's events, decoded, one per line"
 EXAMPLES = """\
 Each line: time (raw monotonic ns), host, channel, CPU, event, { contexts },
 { fields }. Lines that begin with # are intervals with discarded events, and
-streams that cannot be read to their end. Text and blktrace's files are shown as
-opline reads them, lines that are not understood apart: what was meant and what
-was taken can be compared. Times of babeltrace's text are ns of the day.
+streams that opline cannot read to their end. opline shows text and blktrace's
+files as it reads them, and skips unknown lines: compare the text with the
+events. Times of babeltrace's text are ns of the day.
 
 --csv and --json (an object per line) have the same members: ts_ns, host,
 channel, cpu, event, comm, pid, tid, context, fields, lost. `context` and
-`fields` are objects, in a cell of CSV as JSON; arrays and structures are null.
-A row with `lost` is no event but what is missing from there on. What is written
-is well-formed whatever a field holds: bytes that are no UTF-8 become U+FFFD.
+`fields` are objects, in CSV as JSON text; arrays and structures are null. A row
+with `lost` is no event: events are missing from there on. The output is
+well-formed with any content: a byte outside of UTF-8 is written as \\xff.
 
-Of events that do not say their device, process or thread -d, -p, -n and --tid
-mean none. A device is meant by its number: of a partition few events have that.
+-d, -p, -n and --tid leave out events without a device, process or thread. -d
+means the number of a device. Few events have the number of a partition.
 
 examples:
   opline events run1/trace | head
@@ -74,9 +76,9 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reader", metavar="R", help="auto, native or bt2 (default: $OPLINE_READER, else auto)")
     group = parser.add_argument_group("which events (all may be combined)")
     group.add_argument("--names", metavar="GLOB", default="*", help="whose name matches (default: all)")
-    filters.add_device(group)
-    filters.add_threads(group, "of")
-    filters.add_window(group, "that happened")
+    add_device(group)
+    add_threads(group, "of")
+    add_window(group, "that happened")
     group.add_argument(
         "--since",
         metavar="T",
@@ -141,7 +143,7 @@ def run(args: argparse.Namespace) -> int:
     wanted = _filter(args)
     front, _ = choose(find_traces(args.trace), reader_wanted(args.reader))
     with csv_output(args) if args.csv else output(args.output) as out:
-        printer = _core.Printer(out.fileno(), json.dumps(wanted))
+        printer = _core.Printer(out.fileno(), json.dumps(wanted | table.providers()))
         for _ in front.read(printer):
             if printer.done():
                 break
@@ -154,6 +156,6 @@ def run(args: argparse.Namespace) -> int:
     for message in front.losses()[1]:
         talk(message)
     if not printed and args.limit != 0:
-        whole = f" of the trace's {seconds(length_ns, 6)} s" if ended and length_ns is not None else ""
-        talk(f"no event{whole} is meant by the options.")
+        whole = f" in the trace's {seconds(length_ns, 6)} s" if ended and length_ns is not None else ""
+        talk(f"the options select no event{whole}.")
     return 0

@@ -9,10 +9,13 @@ import importlib
 from opline.errors import OplineError, UsageError
 from opline.talk import talk
 from opline_analyses.base.files import complete_file, output_path
+from opline_analyses.base.text import count_of
 from opline_analyses.commands.common import add_run, opened
-from opline_analyses.runs.selection import add_filters, add_which, selection
+from opline_analyses.commands.options import add_filters, add_which, op_filters
+from opline_analyses.runs.selection import selection
 
 NAME = "export"
+STATUS_PART = 3  # the collector did not take all: as of a recording in which something is missing
 HELP = "the run for Perfetto, Jaeger, Prometheus, flame graphs and others"
 FORMATS = ("perfetto", "chrome", "otlp", "otlp-json", "jaeger", "speedscope", "folded", "openmetrics", "arrow", "lami")
 MEDIA = {"otlp": "application/x-protobuf", "otlp-json": "application/json"}
@@ -54,8 +57,15 @@ examples:
 
 def collector(text: str) -> str:
     """The argument of --send. Raises UsageError for what is no address of an HTTP port."""
-    scheme, _, rest = text.partition("://")
-    if scheme not in ("http", "https") or not rest.partition("/")[0]:
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(text)
+        fine = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        fine = fine and text.isascii() and text.isprintable() and " " not in text
+    except ValueError:  # half a bracket, a port that is no number
+        fine = False
+    if not fine:
         raise UsageError(f"--send takes an address like http://localhost:4318/v1/traces, not {text!r}.")
     return text
 
@@ -85,11 +95,16 @@ def run(args: argparse.Namespace) -> int:
             raise
         raise OplineError(f"--to {args.to} needs the Python package {package}: pip install 'opline[export]'") from None
     with opened(args) as opened_run:
-        which = selection(opened_run, args)
+        which = selection(opened_run, op_filters(args))
         if args.send:
             from opline_analyses.base.post import Collector  # 20 ms to import: only where it is asked for
 
-            ops = module.write(opened_run, which, Collector(args.send, MEDIA[args.to]))
+            target = Collector(args.send, MEDIA[args.to])
+            ops = module.write(opened_run, which, target)
+            if target.rejected or target.reason:
+                why = f": {target.reason}" if target.reason else ""
+                talk(f"{args.send} rejected {count_of(target.rejected, 'span')} of these {count_of(ops, 'op')}{why}")
+                return STATUS_PART if target.rejected else 0
         else:
             with complete_file(args.output) as out:
                 ops = module.write(opened_run, which, out)

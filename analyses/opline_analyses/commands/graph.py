@@ -4,24 +4,23 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 from opline.errors import UsageError
-from opline_analyses.base.text import csv_text, encoded, table
-from opline_analyses.commands.common import add_output, add_run, add_safe_cells, csv_output, opened, output
-from opline_analyses.runs.selection import add_filters, add_tainted, selection
+from opline_analyses.commands.common import add_output, add_run, add_safe_cells, add_table, opened, output, write
+from opline_analyses.commands.options import add_filters, add_tainted, op_filters
+from opline_analyses.runs.selection import selection
 
 NAME = "graph"
-HELP = "which point follows which, how often, how long; compare two runs"
+HELP = "the graph of points: how often, how fast; compare two runs"
 EXAMPLES = """\
 Nodes are points and block steps (Q G I D C). Edges are the intervals of the
-ops' critical paths, with count, mean, p50, p99 (us), `time%`, the share of the
-total latency, and `ops%`, that of the ops whose critical path passes. Edges to
-points aside of the critical path are marked; their time lies inside other
-edges. The ending of -o FILE decides the format where --format does not.
+ops' critical paths: count, mean, p50, p99 (us), `time%` (share of the total
+latency) and `ops%` (share of the ops whose critical path has the edge). A mark
+shows edges to points aside of the critical path. Their time lies inside other
+edges. The ending of -o FILE decides the format unless --format does.
 
---diff A B compares two runs, the edge whose time per op changed most first; +
-and - mark edges that only B or only A has. --json has counts and shares, too.
+--diff A B compares two runs, the edge with the largest change of time per op
+first; + and - mark edges of B alone or A alone. --json has counts and shares.
 
 examples:
   opline graph run1                                    # the edges as a table
@@ -46,6 +45,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--diff", nargs=2, metavar=("A", "B"), help="compare run B with run A")
     add_tainted(parser)
     add_filters(parser)
+    add_table(parser)
     add_output(parser)
     add_safe_cells(parser)
 
@@ -59,16 +59,7 @@ def _format(args: argparse.Namespace) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Writes the graph or the difference."""
-    from opline_analyses.ops.graph import (
-        CHANGE_COLUMNS,
-        EDGE_COLUMNS,
-        difference,
-        difference_rows,
-        edge_rows,
-        text_rows,
-        transition_graph,
-        write_graph,
-    )
+    from opline_analyses.ops.graph import change_table, difference, edge_table, transition_graph, write_graph
 
     form = _format(args)
     if args.diff:
@@ -79,29 +70,19 @@ def run(args: argparse.Namespace) -> int:
         graphs = []
         for path in args.diff:
             with opened(args, path=path) as opened_run:
-                graphs.append(transition_graph(opened_run, selection(opened_run, args), args.tainted))
+                graphs.append(transition_graph(opened_run, selection(opened_run, op_filters(args)), args.tainted))
         changes = difference(*graphs)
-        with csv_output(args) if form == "csv" else output(args.output) as out:
-            if form == "csv":
-                out.write(csv_text(CHANGE_COLUMNS, (c.row() for c in changes)).encode())
-            elif form == "json":
-                head = {"schema": "opline graph diff 1", "a": args.diff[0], "b": args.diff[1]}
-                ops = {"ops": [g.graph["ops"] for g in graphs]}
-                out.write(
-                    (json.dumps({**head, **ops, "edges": [c.record() for c in changes]}, indent=1) + "\n").encode()
-                )
-            else:
-                out.write(encoded(table(*difference_rows(changes), gap=" ", names=(0,))))
+        head = {"schema": "opline graph diff 1", "a": args.diff[0], "b": args.diff[1]}
+        head |= {"ops": [g.graph["ops"] for g in graphs]}
+        write(args, change_table(changes, head), form)
         return 0
     if args.run is None:
         raise UsageError("opline graph needs a RUN, or --diff A B.")
     with opened(args) as opened_run:
-        graph = transition_graph(opened_run, selection(opened_run, args), args.tainted)
-        with csv_output(args) if form == "csv" else output(args.output) as out:
-            if form == "csv":
-                out.write(csv_text(EDGE_COLUMNS, edge_rows(graph)).encode())
-            elif form == "text":
-                out.write(encoded(table(*text_rows(graph), left=2, gap=" ", names=(0, 1))))
-            else:
+        graph = transition_graph(opened_run, selection(opened_run, op_filters(args)), args.tainted)
+        if form in ("text", "csv"):
+            write(args, edge_table(graph), form)
+        else:
+            with output(args.output) as out:
                 write_graph(graph, form, out)
     return 0

@@ -4,42 +4,41 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
-from opline.talk import talk
+from opline.readers.registry import COUNTS
 from opline_analyses.base.files import STDOUT
-from opline_analyses.base.quantities import DURATIONS, Limits, duration_ns, limits, round_up, seconds, size_bytes
-from opline_analyses.base.whole_numbers import positive
+from opline_analyses.base.quantities import DURATIONS, round_up
+from opline_analyses.base.result_table import json_text
+from opline_analyses.base.screen import WIDTH
 from opline_analyses.block import io_filter
+from opline_analyses.commands.arguments import positive
 from opline_analyses.commands.common import add_form, add_run, csv_output, opened, output
 from opline_analyses.commands.latencymap import add_latencymap, arguments
 from opline_analyses.commands.latencymap import run as run_latencymap
-from opline_analyses.commands.other_inputs import add_inputs, counts_of, interval_of_oracle, values_of, without_ios
-from opline_analyses.counts.inputs import COUNTS, kind_as_asked
+from opline_analyses.commands.options import add_io_filters, io_filters
+from opline_analyses.commands.other_inputs import add_inputs, asked_of, counts_of, interval_of_oracle, without_ios
+from opline_analyses.counts.inputs import kind_as_asked
+from opline_analyses.pictures import heatmap_of
+from opline_analyses.pictures.heatmap_of import HeatmapOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from opline_analyses.block.io_series import Series
     from opline_analyses.counts.inputs import Kind
-    from opline_analyses.pictures.heatmap import Line, Map, Measure, Scale
-    from opline_analyses.runs.run import Run
+    from opline_analyses.pictures.heatmap import Line, Map
 
 NAME = "heatmap"
 HELP = "latency, size or offset of all I/Os over time: terminal or SVG"
 EXAMPLES = """\
-Darker is more. Every I/O is in a cell: what --minlat and --maxlat leave out is
-in a row below or above. -o FILE.svg, or > FILE.svg, draws a picture: the mouse
-shows a cell's time, range, count and share, a click the command that lists its
-I/Os. The options of trace2heatmap.pl have their own names, and its two columns
-of text (a time, a value) are drawn, too; so are histograms of other tools
-(`opline hist --help` lists them), a column for each.
+Darker is more. Every I/O is in a cell: --minlat and --maxlat put the rest into
+a row below or above. -o FILE.svg, or > FILE.svg, draws a picture. There the
+mouse shows a cell's time, range, count and share, and a click shows the command
+for the cell's I/Os. The options of trace2heatmap.pl keep their names. opline
+also draws its two columns of text (a time, a value), and histograms of other
+tools (`opline hist --help` lists them), a column for each.
 
 examples:
   opline heatmap run1
@@ -100,162 +99,27 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     look.add_argument("--fonttype", metavar="F", default="Verdana", help="default: %(default)s")
     look.add_argument("--fontsize", metavar="N", type=positive, default=12, help="default: %(default)s")
-    io_filter.add_io_filters(parser)
+    add_io_filters(parser)
     add_form(parser, csv="the cells as CSV, nanoseconds or bytes", json="the cells as JSON, nanoseconds or bytes")
-
-
-def measure_of(args: argparse.Namespace) -> Measure:
-    """What the vertical axis is. Raises UsageError."""
-    from opline_analyses.block.io_series import LATENCY
-    from opline_analyses.pictures.heatmap import Measure
-
-    if args.unit is None:
-        args.unit = "us"
-    if args.value == "latency":
-        if args.unit not in DURATIONS:
-            raise UsageError(f"--unit {args.unit}: one of ns, us, ms, s.")
-        return Measure("Latency", LATENCY, args.unit, DURATIONS[args.unit])
-    if args.map == "waited":
-        raise UsageError("--map waited is for --value latency.")
-    if args.value == "size":
-        return Measure("Size", "bytes", "bytes", 1)
-    return Measure("Offset", "sector::BIGINT * 512", "Mbytes", 1 << 20)
-
-
-def number_of(args: argparse.Namespace, name: str, unit: str) -> int | None:
-    """A bound of the vertical axis. Raises UsageError."""
-    text = getattr(args, name)
-    if text is None:
-        return None
-    if args.value == "latency":
-        return duration_ns(text, f"--{name}", unit)
-    return size_bytes(f"{text}m" if args.value == "offset" and text.isdigit() else text, f"--{name}")
-
-
-def _scale(run: Run, rows: io_filter.Rows, args: argparse.Namespace, measure: Measure, number: int) -> Scale:
-    from opline_analyses.pictures.heatmap import scale_of
-
-    low, high = number_of(args, "minlat", args.unit), number_of(args, "maxlat", args.unit)
-    lowest = False  # the axis begins near the least value, at a round one
-    if low is None or high is None:
-        sql, parameters = io_filter.counted_sql(rows, f"min({measure.sql}), max({measure.sql})")
-        least, most = run.row(sql, parameters)
-        if low is None:
-            low = int(least or 0) if args.log or args.value == "offset" else 0
-            lowest = args.value == "offset"
-        high = int(most or 0) if high is None else high
-    bounded = args.minlat is not None, args.maxlat is not None
-    if bounded[1] and high <= (low if bounded[0] else 0):
-        raise UsageError(f"--maxlat {args.maxlat}: the axis ends where it begins, or before.")
-    step = number_of(args, "steplat", args.unit)
-    if bounded[1]:
-        high -= 1  # the axis ends there; what is not below is above it
-    if step is None and args.rows is None:
-        step = -(-(max(high, low) - low + 1) // number)
-        step = round_up(step) if args.value == "latency" else 1 << (step - 1).bit_length()
-        low -= low % step if lowest else 0
-    return scale_of(low, max(high, low), number, step, args.log, bounded, measure.scale)
-
-
-def _stepsec(args: argparse.Namespace) -> int | None:
-    step = None if args.stepsec is None else duration_ns(args.stepsec, "--stepsec")
-    if step == 0:
-        raise UsageError("--stepsec must be more than 0.")
-    return step
-
-
-def _series(rows: io_filter.Rows, args: argparse.Namespace, columns: int) -> Series:
-    from opline_analyses.block.io_series import round_interval, series_of
-    from opline_analyses.pictures.heatmap import check_columns
-
-    whole = series_of(rows, None)
-    found = series_of(rows, _stepsec(args) or round_interval(whole.grid.step_ns, columns), args.maxcol)
-    check_columns(found.last - found.first + 1)
-    return found
-
-
-def _lister(args: argparse.Namespace) -> list[str]:
-    """The command that lists the I/Os of a map, without the window and the range of the vertical axis."""
-    words = ["opline", "log", args.run]
-    given: list[tuple[str, list[object] | None]] = [
-        ("--model", [args.model]), ("-d", args.device), ("-i", args.io), ("-n", args.comm), ("-p", args.pid),
-        ("--tid", args.tid), ("--class", args.op_class), ("--stage", args.stage), ("--from", [args.start]),
-        ("--to", [args.end]), ("--of", [args.of if args.of != "requests" else None]),
-        ("--size", [args.size if args.value != "size" else None]),
-        ("--latency", [args.latency if args.value != "latency" else None]),
-    ]  # fmt: skip
-    for option, values in given:
-        for value in values or ():
-            if value is not None:
-                words += [option, str(value)]
-    return [*words, "--tainted"] if args.tainted else words
-
-
-def _of_cell(args: argparse.Namespace, rows: io_filter.Rows, heatmap: Map, column: int, row: int) -> str:
-    """The command that lists a cell's I/Os: by offset it can't tell rows apart, and lists the column's."""
-    begin = heatmap.begin_ns + column * heatmap.step_ns
-    end = begin + heatmap.step_ns
-    if rows.window.until_ns is not None:
-        end = min(end, rows.window.until_ns - rows.zero_ns)
-    words = [*_lister(args), "--window", f"{seconds(begin, 9)}:{seconds(end, 9)}"]
-    if args.value == "offset":
-        return shlex.join(words)
-    option, unit, parse = ("--size", "b", size_bytes) if args.value == "size" else ("--latency", "ns", _microseconds)
-    text = args.size if args.value == "size" else args.latency
-    asked = limits(text, option, parse) if text else Limits()
-    inside = 0 <= row < heatmap.rows
-    low = heatmap.edges[row][0] if inside else None if row < 0 else heatmap.edges[-1][1]
-    high = heatmap.edges[row][1] - 1 if inside else heatmap.edges[0][0] - 1 if row < 0 else None
-    least = max((edge for edge in (low, asked.least) if edge is not None), default=None)
-    most = min((edge for edge in (high, asked.most) if edge is not None), default=None)
-    span = "..".join("" if edge is None else f"{edge}{unit}" for edge in (least, most))
-    return shlex.join([*words, option, span])
-
-
-def _microseconds(text: str, option: str) -> int:
-    return duration_ns(text, option, "us")
-
-
-def _lines(
-    run: Run, rows: io_filter.Rows, series: Series, measure: Measure, wanted: Sequence[float]
-) -> tuple[Line, ...]:
-    """The percentiles of each column: the least value that so many per cent of its I/Os do not exceed."""
-    from opline_analyses.pictures.heatmap import line_of
-
-    if not wanted:
-        return ()
-    sql, parameters = io_filter.counted_sql(rows, f"end_ns, {measure.sql} AS value")
-    shares = ", ".join(str(percent / 100) for percent in wanted)
-    found = run.rows(
-        f"""SELECT (end_ns - {series.grid.zero_ns}) // {series.grid.step_ns} - {series.first} AS place,
-                   quantile_disc(value, [{shares}]) FROM ({sql}) GROUP BY place""",
-        parameters,
-    )
-    columns = series.last - series.first + 1
-    return tuple(
-        line_of(percent, columns, {place: int(values[i]) for place, values in found})
-        for i, percent in enumerate(wanted)
-    )
 
 
 def _of_values(args: argparse.Namespace, kind: Kind, columns: int, number: int) -> Map:
     """The map of single latencies, which no I/O is known of; its times are shown from the first."""
     from opline_analyses.block.io_series import Series, round_interval
-    from opline_analyses.counts import two_columns
+    from opline_analyses.counts.formats import two_columns
     from opline_analyses.intervals.intervals import Grid, Tally
     from opline_analyses.pictures.heatmap import Measure, check_columns, map_of, percents, scale_of
 
     without_ios(args, kind, ("compat", "minlat", "maxlat", "steplat", "rows", "percentiles"))
-    if kind.name == "columns":
-        batch, skipped = two_columns.read(args.run, two_columns.unit_ns(args.unitstime))
-        if skipped:
-            talk(f"{skipped} lines of {args.run} have no two numbers: left out.")
+    if kind is two_columns:
+        batch = two_columns.rows(asked_of(args))
         measure = Measure("Latency", "", args.unit or "", two_columns.THOUSANDTHS, known=False)
     else:
-        batch, _ = values_of(args, kind)
-        measure = measure_of(args)
+        batch, _ = kind.read(asked_of(args))
+        measure = heatmap_of.measure_of(heatmap_options(args))
     first, length = int(batch.at_ns.min()), int(batch.at_ns.max()) - int(batch.at_ns.min()) + 1
-    step = _stepsec(args) or round_interval(length, columns)
+    asked = heatmap_options(args)
+    step = heatmap_of.stepsec(asked) or round_interval(length, columns)
     last = -(-length // step) - 1
     if args.maxcol is not None:
         last = min(last, args.maxcol - 1)
@@ -263,7 +127,7 @@ def _of_values(args: argparse.Namespace, kind: Kind, columns: int, number: int) 
 
     def bound(name: str) -> int | None:
         text = None if measure.known else getattr(args, name)
-        return number_of(args, name, args.unit) if text is None else two_columns.value(text, f"--{name}")
+        return heatmap_of.number_of(asked, name, asked.units) if text is None else two_columns.value(text, f"--{name}")
 
     least = int(batch.values.min()) if args.log and args.minlat is None else 0
     low, high = bound("minlat") or least, bound("maxlat")
@@ -304,7 +168,7 @@ def run(args: argparse.Namespace) -> int:
     args.stepsec = interval_of_oracle(args, kind) or args.stepsec
     picture = _is_picture(args) and not args.csv
     maps: list[tuple[str, Map]]
-    if kind.has == COUNTS:
+    if kind.HAS == COUNTS:
         maps = _of_counts(args, kind)
         if picture and len(maps) > 1:
             raise UsageError(f"{args.run} has {len(maps)} groups: a picture is of one. Draw them in the terminal.")
@@ -325,7 +189,7 @@ def _of_counts(args: argparse.Namespace, kind: Kind) -> list[tuple[str, Map]]:
         raise UsageError(f"--unit {args.unit}: one of ns, us, ms, s.")
     if args.title is None and found.label:
         args.title = f"Latency Heat Map: {found.label}"
-    return maps_of(found, _stepsec(args), args.maxcol, args.unit)
+    return maps_of(found, heatmap_of.stepsec(heatmap_options(args)), args.maxcol, args.unit)
 
 
 def _of_run(args: argparse.Namespace) -> int:
@@ -334,9 +198,11 @@ def _of_run(args: argparse.Namespace) -> int:
     picture = _is_picture(args) and not args.csv
     if args.per_device and (picture or args.json):
         raise UsageError("--per-device is for the terminal and --csv: a picture of one device has -d.")
-    measure = measure_of(args)
-    with opened(args, tables=tables_needed(args)) as opened_run:
-        rows, found = maps_of_run(opened_run, args, measure, picture)
+    asked, filters = heatmap_options(args), io_filters(args)
+    measure = heatmap_of.measure_of(asked)
+    width = os.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
+    with opened(args, tables=tables_needed(filters)) as opened_run:
+        rows, found = heatmap_of.maps_of_run(opened_run, filters, asked, measure, picture, width)
         write(args, rows, found, picture)
     return 0
 
@@ -345,56 +211,34 @@ def write(args: argparse.Namespace, rows: io_filter.Rows | None, maps: dict[str,
     """The maps by their groups' names, in the form that is asked for."""
     with csv_output(args) if args.csv else output(args.output) as out:
         if args.csv:
-            from opline_analyses.pictures.heatmap_cells import csv_of
+            from opline_analyses.pictures.heatmap_cells import table
 
-            out.write(csv_of(maps).encode())
+            out.writelines(piece.encode() for piece in table(maps).csv())
         else:
             for name, heatmap in maps.items():
                 out.write(drawn(args, rows, heatmap, name, picture).encode())
 
 
-def maps_of_run(
-    run: Run, args: argparse.Namespace, measure: Measure, picture: bool
-) -> tuple[io_filter.Rows, dict[str, Map]]:
-    """The I/Os that are meant, and the map of them, or of each device's, by its name. ``picture``: as many columns and
-    rows as one has. Raises UsageError.
-    """
-    from opline_analyses.block.io_series import count_rows
-    from opline_analyses.pictures.heatmap import map_of, percents
-
-    rows = io_filter.rows_of(run, args).placed_by(args.value)
-    width = max(20, (os.get_terminal_size().columns if sys.stdout.isatty() else 80) - 14)
-    series = _series(rows, args, 110 if picture else width)
-    number = args.rows or (50 if picture else 16)
-    scale = _scale(run, rows, args, measure, number)
-    maps = {"": rows}
-    if args.per_device:
-        maps = {name: rows.also(f"dev = {dev}") for dev, name in io_filter.devices_in(run, rows)}
-    wanted = percents(args.percentiles) if args.percentiles is not None else ()
-    found = {}
-    for name, mine in maps.items():
-        tally = count_rows(run, mine, series, scale.buckets, None, measure.sql)
-        found[name] = map_of(tally, series, scale, measure, _lines(run, mine, series, measure, wanted))
-    return rows, found
+def heatmap_options(args: argparse.Namespace) -> HeatmapOptions:
+    """What ``add_options`` was given."""
+    names = [name for name in HeatmapOptions.FIELDS if name != "source"]
+    source = (args.run, *(("--model", args.model) if args.model else ())) if hasattr(args, "run") else ()
+    return HeatmapOptions(source=source, **{name: getattr(args, name) for name in names})
 
 
 def drawn(args: argparse.Namespace, rows: io_filter.Rows | None, heatmap: Map, device: str, picture: bool) -> str:
     """The map in the form that is asked for."""
-    title = args.title or f"{heatmap.measure.name} Heat Map"
-    title += f": {device}" if device else ""
+    asked = heatmap_options(args)
     if args.json:
         from opline_analyses.pictures.heatmap_cells import document
 
-        return json.dumps(document(heatmap), indent=1) + "\n"
+        return json_text(document(heatmap))
     if picture:
-        from opline_analyses.pictures import heatmap_svg
-
-        look = heatmap_svg.Look(title, args.fonttype, args.fontsize, args.boxsize, args.grid, args.accstats)
-        lister = (lambda c, r: _of_cell(args, rows, heatmap, c, r)) if rows is not None else None
-        return heatmap_svg.document(heatmap, look, lister)
+        return heatmap_of.picture(asked, io_filters(args), rows, heatmap, device)
     from opline.talk import shown
     from opline_analyses.pictures.heatmap_text import colours_wanted, lines
 
     colours = colours_wanted(args.color, args.output is None and sys.stdout.isatty())
-    text = lines(heatmap, colours, args.map == "waited", rows.source.one if rows is not None else "event", shown(title))
+    one = rows.source.one if rows is not None else "event"
+    text = lines(heatmap, colours, args.map == "waited", one, shown(asked.titled(heatmap, device)))
     return "".join(f"{line.rstrip() if colours == 'never' else line}\n" for line in text)

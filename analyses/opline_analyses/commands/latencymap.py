@@ -13,16 +13,19 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from opline.errors import OplineError, UsageError
+from opline.readers.registry import COUNTS
 from opline_analyses.base.quantities import DURATIONS, duration_ns, seconds
-from opline_analyses.base.whole_numbers import finite
 from opline_analyses.block import io_filter
+from opline_analyses.commands.arguments import finite
 from opline_analyses.commands.common import opened, output
-from opline_analyses.commands.other_inputs import interval_of_oracle, values_of, without_ios
-from opline_analyses.counts import inputs
+from opline_analyses.commands.options import io_filters
+from opline_analyses.commands.other_inputs import asked_of, interval_of_oracle, without_ios
+from opline_analyses.counts.inputs import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from opline_analyses.counts.inputs import Kind
     from opline_analyses.counts.screen import Column
     from opline_analyses.intervals.intervals import Cell, Cells
 
@@ -69,7 +72,7 @@ def add_latencymap(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Draws the screen: again and again on a terminal, else its last state; with --debug_level 2 each of them."""
-    from opline_analyses.base.text import encoded
+    from opline_analyses.base.result_table import encoded
     from opline_analyses.counts.screen import CLEAR, Options, Screen
     from opline_analyses.pictures.heatmap_text import colours_wanted
 
@@ -118,10 +121,10 @@ def _drawn(screen: object) -> bytes:
 
 
 def _columns(args: argparse.Namespace) -> Iterator[Column]:
-    kind = inputs.kind_of(args.run)
+    kind = kind_of(args.run)
     if kind is None:
         yield from _of_run(args)
-    elif kind.has == inputs.COUNTS:
+    elif kind.HAS == COUNTS:
         without_ios(args, kind, ("compat",))
         yield from _of_counts(args, kind)
     else:
@@ -130,11 +133,11 @@ def _columns(args: argparse.Namespace) -> Iterator[Column]:
         yield from _of_values(args, kind)
 
 
-def _of_counts(args: argparse.Namespace, kind: inputs.Kind) -> Iterator[Column]:
+def _of_counts(args: argparse.Namespace, kind: Kind) -> Iterator[Column]:
     from opline_analyses.counts.screen import column_of, empty_column
     from opline_analyses.counts.snapshot import intervals
 
-    snapshots = inputs.snapshots_of(args.run, kind, args.counted_in, args.datasource)
+    snapshots = kind.read(asked_of(args))
     first = next(snapshots, None)
     if first is None:
         return
@@ -175,20 +178,20 @@ def _of_run(args: argparse.Namespace) -> Iterator[Column]:
     from opline_analyses.intervals.buckets import PowerOfTwo
 
     buckets, step = PowerOfTwo(_unit_ns(args)), _step_ns(args)
-    with opened(args, tables=tables_needed(args)) as opened_run:
-        rows = io_filter.rows_of(opened_run, args)
+    with opened(args, tables=tables_needed(io_filters(args))) as opened_run:
+        rows = io_filter.rows_of(opened_run, io_filters(args))
         series = series_of(rows, step, args.maxcol)
         label = f"{rows.source.name} {rows.source.measured}"
         for index, cells in told(count_rows(opened_run, rows, series, buckets), series):
             yield _column(args, cells, step, series.shown(index + 1), label)
 
 
-def _of_values(args: argparse.Namespace, kind: inputs.Kind) -> Iterator[Column]:
+def _of_values(args: argparse.Namespace, kind: Kind) -> Iterator[Column]:
     from opline_analyses.intervals.buckets import PowerOfTwo
     from opline_analyses.intervals.intervals import Grid, Tally, number_of_intervals
 
     buckets, step = PowerOfTwo(_unit_ns(args)), _step_ns(args)
-    batch, one = values_of(args, kind)
+    batch, one = kind.read(asked_of(args))
     first = int(batch.at_ns.min())
     number = number_of_intervals(int(batch.at_ns.max()) - first + 1, step)
     tally = Tally(Grid(first, step), buckets)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opline.errors import UsageError
-from opline_analyses.base.whole_numbers import not_negative
+from opline_analyses.commands.arguments import not_negative
 from opline_analyses.commands.common import output
 
 if TYPE_CHECKING:
@@ -23,16 +23,17 @@ NAME = "live"
 HELP = "hist, iostat, outliers, log, bitesize or heatmap, while it runs"
 EXAMPLES = """\
 VIEW is hist (default), iostat, outliers, log, bitesize or heatmap, with the
-options of that command; `opline live VIEW --help` has them. What is counted are
-the machine's block requests, from now on, through BPF: root, and no recording.
-With --model also ops and stages (--of): then COMMAND, or -p, is recorded.
-log and outliers show I/Os in the order of their completion; stages, which are
-known when their op ends, in the order of their ops' ends, and of an op in that
-of their own (`opline log --of stages` of what was kept has them by time alone).
-An interval is 1 s, of outliers 10 s, if nothing else is said. It ends with
-COMMAND, --duration, the processes of --pid, or Ctrl-C, and then sums up.
+options of that command; `opline live VIEW --help` has them. opline counts the
+machine's block requests from now on, through BPF: root, and no recording. With
+--model also ops and stages (--of): opline then records COMMAND, or -p, and counts
+its I/Os alone (iostat: those of all programs). log and
+outliers show I/Os in the order of completion, and stages in the order of their
+ops' ends (`opline log --of stages` of a recording sorts by time alone). An
+interval is 1 s, for outliers 10 s. The view ends with COMMAND, --duration, the
+processes of --pid, or Ctrl-C, and then sums up.
 
-Exit status: COMMAND's; without one 0, also after Ctrl-C; 3 above --max-loss.
+Exit status: that of COMMAND; without COMMAND 0, also after Ctrl-C; 3 above
+--max-loss.
 
 examples:
   opline live hist
@@ -113,6 +114,9 @@ def add_recording(parser: argparse.ArgumentParser) -> None:
         "--keep", metavar="DIR", type=Path, help="with --model: keep the recording there (default: it is removed)"
     )
     parser.add_argument("--size-limit", metavar="SIZE", help="with --model: tracing stops at this size (default: 4G)")
+    parser.add_argument(
+        "--all-programs", action="store_true", help="with --model: count other programs' ops and requests, too"
+    )
 
 
 def _check(args: argparse.Namespace, view: str) -> None:
@@ -157,10 +161,14 @@ def look_on(args: argparse.Namespace, view: str, command: Sequence[str] = (), ke
     if args.model is not None and not command and not args.pid:
         raise UsageError("--model: whose ops? -- COMMAND, or -p PID of what runs already.")
     until = "until COMMAND ends" if command else "Ctrl-C ends it"
-    talk(f"tracing block I/O: {until}." if args.model is None else f"recording with the model {args.model}: {until}.")
+    of_devices = view in ("iostat", "top")
+    if args.model is not None:
+        whose = " Devices and threads are of all programs." if of_devices else ""
+        talk(f"recording with the model {args.model}: {until}.{whose}")
     from opline_analyses.live.watch import Wish, watch
 
-    wish = Wish(command, args.pid or (), duration, kept)
+    whose = " of all programs" if command and not args.pid and not args.comm else ""
+    wish = Wish(command, args.pid or (), duration, kept, f"tracing block I/O{whose}: {until}.")
     module, name = VIEWS[view] if view in VIEWS else (view, view.title())
     kind = getattr(importlib.import_module(f"opline_analyses.live.{module}"), name)
     with output(args.output) as out:
@@ -168,10 +176,11 @@ def look_on(args: argparse.Namespace, view: str, command: Sequence[str] = (), ke
         if args.model is None:
             status, lost = watch(lambda *now: kind(args, *now), wish, write)
         else:
-            from opline_analyses.live.recorded import Asked, watch_recorded
+            from opline_analyses.live.recorded import TABLES, Asked, watch_recorded
 
             args.pid = None  # they are who is recorded
-            asked = Asked(args.model, ["--size-limit", args.size_limit or SIZE_LIMIT], args.keep)
+            alone = () if args.all_programs else ("ops", "stages") if of_devices else TABLES
+            asked = Asked(args.model, ["--size-limit", args.size_limit or SIZE_LIMIT], args.keep, alone)
             status, lost = watch_recorded(lambda *now: kind(args, *now), wish, write, asked)
     if args.max_loss is not None and lost > args.max_loss:
         raise OplineError(f"{lost} lost, more than --max-loss {args.max_loss}.", exit_code=3)

@@ -4,21 +4,26 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from opline.errors import UsageError
 from opline_analyses.base.quantities import duration_ns
-from opline_analyses.base.whole_numbers import positive
-from opline_analyses.block import io_filter
-from opline_analyses.commands.common import add_output, add_run, add_safe_cells, csv_output, opened, output
+from opline_analyses.commands.arguments import positive
+from opline_analyses.commands.common import add_output, add_run, add_safe_cells, opened, write
+from opline_analyses.commands.options import add_io_filters, io_filters
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
 
 NAME = "log"
 HELP = "every I/O on a line, in iosnoop's columns"
 INTERMIXED = True  # SECONDS also behind options
 EXAMPLES = """\
-PID is the thread that queued the I/O (of an op: its process), TYPE its rwbs
-flags, DEV major,minor, BLOCK its sector; LATms from issue to completion, or as
---from and --to say. Times are seconds from the run's first event. In the order
-of completion, --sort latency: the slowest first.
+PID is the thread that queued the I/O (of an op: the process), TYPE the rwbs
+flags, DEV major,minor, BLOCK the sector. LATms is from issue to completion, or
+as --from and --to say. Times are seconds from the run's first event. The order
+is that of completion; --sort latency puts the slowest first.
 
 examples:
   opline log run1 --sort latency --limit 10
@@ -41,7 +46,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-t", dest="end_time", action="store_true", help="the time at which it completed")
     parser.add_argument("--sort", choices=("time", "start", "latency", "size"), default="time", help="default: time")
     parser.add_argument("--limit", metavar="N", type=positive, help="stop after N lines")
-    io_filter.add_io_filters(parser)
+    add_io_filters(parser)
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--csv", action="store_true", help="CSV, nanoseconds")
     form.add_argument("--json", action="store_true", help="JSON lines, nanoseconds")
@@ -50,21 +55,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_safe_cells(parser)
 
 
+def lines_of(args: argparse.Namespace, begins: bool = True) -> Callable[[Iterable[dict[str, Any]]], Iterator[str]]:
+    """What makes the lines for people; ``begins``: with their header."""
+    from opline_analyses.block.io_log import listing, pairs
+
+    return pairs if args.pairs else partial(listing, start=args.start_time, end=args.end_time, begins=begins)
+
+
 def run(args: argparse.Namespace) -> int:
     """Prints the I/Os."""
-    from opline_analyses.block.io_log import ios, texts
-    from opline_analyses.block.io_series import tables_needed, tell_left_out
+    from opline_analyses.api.block import ios
+    from opline_analyses.block.io_series import tables_needed
 
     if args.duration is not None:
         if args.window is not None:
             raise UsageError("SECONDS is a window of its own: leave out --window.")
         duration_ns(args.duration, "SECONDS")
         args.window = f":{args.duration}"
-    with opened(args, tables=tables_needed(args)) as opened_run:
-        rows = io_filter.rows_of(opened_run, args)
-        found = ios(opened_run, rows, args.sort, args.limit)
-        with csv_output(args) if args.csv else output(args.output) as out:
-            for text in texts(found, args):
-                out.write(text.encode())
-        tell_left_out(opened_run, rows, io_filter.count_of_rows(opened_run, rows))
+    with opened(args, tables=tables_needed(io_filters(args))) as opened_run:
+        write(args, ios(opened_run, io_filters(args), sort=args.sort, limit=args.limit, lines=lines_of(args)))
     return 0

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections import Counter
 from pathlib import Path
@@ -22,8 +21,9 @@ from opline.model import (
     shipped_models,
 )
 from opline.talk import shown, talk
-from opline_analyses.base.quantities import processor_share
-from opline_analyses.base.text import json_shown
+from opline_analyses.base.quantities import seconds_given
+from opline_analyses.base.result_table import json_text
+from opline_analyses.commands.arguments import processor_share
 from opline_analyses.runs.run import Run, open_run
 
 _DURATION_S = 3.0
@@ -33,24 +33,25 @@ NAME = "model"
 HELP = "check an op model, also against a trace"
 EXAMPLES = """\
 infer reads a recorded TRACE and proposes keys (fields whose values join events
-of several threads), begin and end, thread rules, batches and names: what speaks
-for each stands above it as a comment, and what a trace can't say is a question
-there. With --pid it probes what runs for some seconds (USDT probes, functions),
-and takes all away again; [probes] is in the proposed model then.
+of several threads), begin and end, thread rules, batches and names. The
+evidence stands above each rule as a comment. A question there is for you: the
+trace does not hold the answer. With --pid, infer probes a running process for
+some seconds (USDT probes, functions) and removes all probes again. The proposed
+model then has [probes].
 
 MODEL is the name of a shipped model or the path of a .toml file; docs/model.md
 describes the language.
 
-lint prints each finding as FILE:LINE: severity: message. An error means that
-the model can't be used (exit status 1), a warning that it hardly does what is
-meant; a note is worth a look. With a TRACE, the trace is correlated with the
-model: points that are never seen, fields that their events do not have, events
-that the model claims and has no point for, keys that found no op, and why no op
-has a block request, if none has.
+lint prints each finding as FILE:LINE: severity: message. With an error the
+model can't be used (exit status 1). With a warning the model hardly does what
+you mean. A note is worth a look. With a TRACE, opline correlates the trace with
+the model and finds: points never seen, fields missing in their events, claimed
+events without a point, keys that found no op, and why no op has a block
+request.
 
 examples:
   opline model list
-  opline model show ceph > mine.toml
+  opline model show postgresql > mine.toml
   opline model new /usr/lib/postgresql/15/bin/postgres > mine.toml
   opline model infer run1 > mine.toml
   opline model infer --pid 4711 --functions 'Store::*' > mine.toml
@@ -77,7 +78,11 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         "--functions", metavar="GLOB", help="with --pid: these functions of its programs too (default: USDT probes)"
     )
     inferred.add_argument(
-        "--duration", metavar="SECONDS", type=float, default=_DURATION_S, help="with --pid: how long (3)"
+        "--duration",
+        metavar="T",
+        type=seconds_given,
+        default=_DURATION_S,
+        help="with --pid: how long: 10 (seconds), 5m; 3",
     )
     inferred.add_argument(
         "--probe-budget", metavar="N%", type=processor_share, default=_BUDGET,
@@ -113,7 +118,7 @@ def run(args: argparse.Namespace) -> int:
     elif args.what == "infer":
         sys.stdout.write(_inferred(args))
     elif args.what == "compile":
-        print(json_shown(json.dumps(load_model(args.model).plan(args.match), indent=1, ensure_ascii=False)))
+        sys.stdout.write(json_text(load_model(args.model).plan(args.match), ascii=False))
     else:
         return _lint(args.model, args.trace)
     return 0
@@ -140,7 +145,7 @@ def _lint(name_or_path: str, trace: str | None) -> int:
     model, problems = check_text(text, name, path)
     errors = any(problem.severity == "error" for problem in problems)
     if trace is not None and not errors:
-        with open_run(trace, model=name_or_path) as opened:
+        with open_run(trace, model=name_or_path, all_programs=True) as opened:
             events = {
                 str(event): int(n) for event, n in opened.rows("SELECT event, sum(count) FROM fates GROUP BY event")
             }

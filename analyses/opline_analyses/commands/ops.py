@@ -4,47 +4,50 @@
 from __future__ import annotations
 
 import argparse
-import json
 
+from opline.applications import table as applications
 from opline.talk import talk
 from opline_analyses.base.quantities import duration_ns, limits
-from opline_analyses.base.text import encoded, json_shown
+from opline_analyses.base.result_table import encoded, json_text
 from opline_analyses.commands.common import add_output, add_run, opened, output
+from opline_analyses.commands.options import add_filters, add_sort, add_which, op_filters
 from opline_analyses.ops.met import met, met_list
 from opline_analyses.ops.oplist import read_ops
 from opline_analyses.ops.transitions import STYLES, state_list
-from opline_analyses.runs.selection import add_filters, add_sort, add_which, selection
+from opline_analyses.runs.selection import selection
 
+FIRST = 20  # ops on the screen, if nothing says how many
 NAME = "ops"
 HELP = "each op's transitions, with its block requests between them"
-EXAMPLES = """\
-Columns: us since the op's begin; us since the line before on the critical
-path; the stage that ends here; the point, or the step of a block request (Q
-queued, M merged into another's request, G request allocated, I inserted, D
-issued to the driver, C completed); the thread (of a step only where it is
-another one than before); the CPU. Where that is wider than 80 columns, threads
-stand in lines of their own (`in fio:1324`), and long names are shortened with
-~; --json has them whole. Stage `-`: the model has no name for it. `(aside)`:
-off the critical path. `(late)`: after the op's end. ? is a step that was not
-seen.
+EXAMPLES = (
+    """\
+Columns: us since the op's begin; us since the line before on the critical path;
+the stage that ends here; the point, or the step of a block request (Q queued, M
+merged into another request, G request allocated, I inserted, D issued to the
+driver, C completed); the thread (of a step only if it differs from the line
+before); the CPU. Beyond 80 columns threads stand in lines of their own (`in
+fio:1324`), and ~ shortens long names; --json has the whole names. Stage `-`:
+the model has no name. `(aside)`: off the critical path. `(late)`: after the
+op's end. ?: a step without an event.
 
---behind adds which other ops the threads were at while this one waited for
-them: by the threads' points between each stage's begin and end.
+--behind adds the other ops at the op's threads while the op waited for these
+threads, by the threads' points between each stage's begin and end.
 
---style ceph-devel prints the lists of the ceph-devel mail "performance latency
-analysis with LTTng": complete ops, every point (late ones too), deltas in
-whole microseconds that sum to the total, which runs from the first state to
-the last.
-
+"""
+    + applications.help_text("ops")
+    + """
 examples:
   opline ops run1 --slowest 3
   opline ops run1 --op 17
   opline ops run1 --latency '>5ms' --limit 10
   opline ops run1 --class write --since 1.5 --until 1.6
   opline ops run1 --at 9.53                 # what was in flight at a point of a picture
-  opline ops trace/ --model ceph --style ceph-devel
+"""
+    + applications.examples("ops")
+    + """\
   opline ops run1 --json | head -1
 """
+)
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
@@ -63,41 +66,52 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--behind", action="store_true", help="which other ops its threads were at meanwhile, too (with --op: always)"
     )
+    parser.add_argument(
+        "--unfold",
+        action="store_true",
+        help="every step of an op with many block requests (default: the first and last)",
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object per op and line, nanoseconds")
     add_output(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Prints the selected ops."""
-    mail = args.style == "ceph-devel" and not args.json
+    apart = args.style != "default" and not args.json
     with opened(args) as opened_run:
-        which = selection(opened_run, args)
+        which = selection(opened_run, op_filters(args))
         if args.latency is not None:
             condition, parameters = limits(args.latency, "--latency", duration_ns).condition("o.latency_ns")
             which = which.also(f"o.complete AND {condition}", *parameters)
-        if mail:
+        if apart:
             (left_out,) = opened_run.row(
                 f"SELECT count(*) FROM ops o WHERE ({which.where}) AND NOT o.complete", which.parameters
             )
             which = which.also("o.complete")
+        hidden = 0
+        if which.limit is None and args.op is None and args.output is None and not (args.json or apart):
+            (total,) = opened_run.row(f"SELECT count(*) FROM ({which.sql()})", which.parameters)
+            which, hidden = which.first(FIRST), max(0, total - FIRST)
         style, printed, states = STYLES[args.style], 0, False
         with output(args.output) as out:
-            for n, op in enumerate(read_ops(opened_run, which, with_blocks=not mail)):
-                others = met(opened_run, op) if (args.behind or args.op) and not mail else []
+            for n, op in enumerate(read_ops(opened_run, which, with_blocks=not apart)):
+                others = met(opened_run, op) if (args.behind or args.op) and not apart else []
                 if args.json:
                     record = op.record() | {"behind": [other._asdict() for other in others]}
-                    out.write(f"{json_shown(json.dumps(record, ensure_ascii=False))}\n".encode())
+                    out.write(json_text(record, indent=None, ascii=False).encode())
                     continue
-                lines, told = list(style(op)), [] if mail else list(state_list(op))
+                lines, told = list(style(op, args.unfold)), [] if apart else list(state_list(op))
                 printed, states = printed + 1, states or bool(told)
                 if args.states or args.op:
                     lines += told
                 lines += met_list(others)
-                out.write(encoded(lines if mail or n == 0 else ["", *lines]))
-        if printed and args.states and not states and not mail:
+                out.write(encoded(lines if apart or n == 0 else ["", *lines]))
+        if printed and args.states and not states and not apart:
             talk(
                 "what their threads did is not in the trace: it takes the scheduler's events, as `opline record` does."
             )
-        if mail and left_out:
+        if hidden:
+            talk(f"{hidden} more ops: --limit N prints N, --slowest 3 the slowest; -o FILE has all.")
+        if apart and left_out:
             talk(f"{left_out} incomplete ops are not printed.")
     return 0

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from opline.errors import UsageError
 from opline.talk import talk
 from opline_analyses.base.files import output_path
-from opline_analyses.base.whole_numbers import positive
+from opline_analyses.commands.arguments import positive
 from opline_analyses.commands.common import add_run, opened
-from opline_analyses.runs.selection import Selection, add_filters, filtered, selection
+from opline_analyses.commands.options import add_filters, op_filters
+from opline_analyses.runs.selection import Selection, selection
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,13 +23,13 @@ HELP = "every op of the run over time; one op; distributions (PNG, SVG)"
 EXAMPLES = """\
 Without an option, above: one point per complete op, at its begin, with the
 median and the 99th percentile. Below: the stages stacked, op by op up to 160
-ops, then as means over intervals of time; the percentages are shares of the
+ops, then as means over intervals of time. The percentages are shares of the
 total latency.
 
---op draws one op: its threads as rows, its stages as bars, where it passed from
-one thread to another, and its block requests from step to step. --cdf draws
-how the latencies are distributed, and the tail; --stages the same of each
-stage. --with puts other runs on the same axes.
+--op draws one op: threads as rows, stages as bars, the passages from thread to
+thread, and block requests from step to step. --cdf draws the distribution of
+the latencies, and the tail; --stages does the same for each stage. --with puts
+other runs on the same axes.
 
 The name of the file decides the format: .png, .svg or .pdf.
 
@@ -74,7 +75,7 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError(f"-o {args.output}: the name must end in {', '.join(FORMATS)}.")
     if args.others and not (args.cdf or args.stages):
         raise UsageError("--with needs --cdf or --stages.")
-    if args.drawn_op is not None and filtered(args):
+    if args.drawn_op is not None and op_filters(args).given:
         raise UsageError("--op draws one op: it takes no filter.")
 
 
@@ -91,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
         from opline_analyses.pictures.plot import figure
 
         with opened(args) as opened_run:
-            fig = figure(opened_run, selection(opened_run, args), _title(args), args.tainted)
+            fig = figure(opened_run, selection(opened_run, op_filters(args)), _title(args), args.tainted)
     save(fig, args.output, args.dpi)
     talk(f"wrote {args.output}")
     return 0
@@ -129,5 +130,5 @@ def _distributions(args: argparse.Namespace) -> Figure:
     runs = []
     for path in paths:
         with opened(args, path=path) as opened_run:
-            runs.append(series_of(opened_run, selection(opened_run, args), _name(path), args.tainted))
+            runs.append(series_of(opened_run, selection(opened_run, op_filters(args)), _name(path), args.tainted))
     return (cdf if args.cdf else stages)(runs, _title(args))

@@ -6,29 +6,32 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from opline import memory
 from opline.talk import shown, talk
 from opline_analyses.base.files import complete_file, output_path
+from opline_analyses.base.result_table import rendered
 from opline_analyses.commands.common import add_run, opened
-from opline_analyses.runs.selection import add_filters, add_tainted, selection
+from opline_analyses.commands.options import add_filters, add_tainted, op_filters
+from opline_analyses.runs.selection import selection
 
 NAME = "report"
 HELP = "the run as one HTML page, to look at and to mail"
 EXAMPLES = """\
-The page shows every op over time as a heat map. Mark a region of it: the stages
-of the ops in it stand against those of the rest, with who and what they were,
-and a list of them; an op opens as a waterfall of threads, stages and block
-requests. The file opens from the disk in Chromium and Firefox, and may load
-nothing: a Content-Security-Policy in it names its own script only. It holds the
-names of threads, objects and devices of the run.
+The page shows every op over time as a heat map. Mark a region: the page
+compares the stages of the ops inside with the stages of the rest, says who and
+what the ops were, and lists them. An op opens as a waterfall of threads, stages
+and block requests. The file opens from the disk in Chromium and Firefox. It
+loads nothing: a Content-Security-Policy allows its own script only. The file
+holds the names of threads, objects and devices of the run.
 
-The sums are those of `opline stages`, to the nanosecond. Ops that overlap
-lost events are drawn and marked; they count with --tainted. Of a run that
-is too large to be held in full (some 100 000 ops) each op is drawn at 1 us and
-1 % of its latency, the sums of stages are exact for regions along the page's
+The sums are those of `opline stages`, to the nanosecond. The page draws and
+marks ops whose begin or end can be lost; these count with --tainted. For a run
+too large for one page (some 100 000 ops) each op is drawn at 1 us and 1 % of
+its latency. The sums of stages are then exact for regions along the page's
 cells, and up to 12 000 ops are in detail, the slowest among them.
 
-With RUN2 the page has both runs on the same axes, the stages of one against
-those of the other, and what `opline compare` says of them.
+With RUN2 the page has both runs on the same axes, the stages of one against the
+stages of the other, and the verdicts of `opline compare`.
 
 examples:
   opline report run1 -o run1.html
@@ -49,19 +52,21 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Writes the page."""
+    memory.keep_little()
     from opline_analyses.compare.compare import compare
     from opline_analyses.compare.figures import figures_of
     from opline_analyses.compare.text import text_lines
     from opline_analyses.report.data import BLOB_LIMIT, page_data
     from opline_analyses.report.document import document
+    from opline_analyses.runs.database import bounded
 
     paths = [args.run, *([args.run2] if args.run2 else [])]
     names = [Path(path).resolve().name for path in paths]
     pages = []
     figures = []
     for path, name in zip(paths, names, strict=True):
-        with opened(args, path=path) as opened_run:
-            which = selection(opened_run, args)
+        with opened(args, path=path) as opened_run, bounded(opened_run.con):
+            which = selection(opened_run, op_filters(args))
             page = page_data(opened_run, which, args.tainted, BLOB_LIMIT // len(paths), from_first_op=bool(args.run2))
             page.head["name"] = shown(name)
             pages.append(page)
@@ -70,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
                 figures.append(figures_of(opened_run, which, name, lost, args.tainted, False))
     text = None
     if args.run2:
-        text = "\n".join(shown(line) for line in text_lines(compare(figures[:1], figures[1:]), False))
+        text = "\n".join(rendered(text_lines(compare(figures[:1], figures[1:]), False)))
     written = document(args.title or " against ".join(names), pages, text)
     with complete_file(args.output) as out:
         out.write(written)

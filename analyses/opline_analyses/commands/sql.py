@@ -4,25 +4,24 @@
 from __future__ import annotations
 
 import argparse
-import json
 import textwrap
 
 from opline.store.schema import TABLES
-from opline_analyses.base.text import encoded, table
-from opline_analyses.block import io_filter
+from opline_analyses.base.result_table import Column, ResultTable
 from opline_analyses.block.io_table import narrow
-from opline_analyses.commands.common import add_form, add_model, csv_output, opened, output
+from opline_analyses.commands.common import add_form, add_model, csv_output, opened, write
+from opline_analyses.commands.options import add_io_filters, io_filters
 from opline_analyses.runs.lockdown import check, lock
 
 NAME = "sql"
 HELP = "ask the run's tables with SQL"
 _TABLES = "\n".join(textwrap.fill(f"  {t.name:12} one row per {t.row}", 80, subsequent_indent=" " * 15) for t in TABLES)
 EXAMPLES = f"""\
-The query is DuckDB's SQL: one SELECT (or DESCRIBE, SHOW, SUMMARIZE), which
-reads the run's own tables and nothing else. --unrestricted is for what goes
-further: other files, COPY, ATTACH, INSTALL, several statements. With filters
-the table `requests` has the rows that they mean; with --of bios, ops or stages
-it is that table. Tables (docs/tables.md has the columns; times are ns):
+The query is DuckDB's SQL: one SELECT (or DESCRIBE, SHOW, SUMMARIZE) on the
+run's own tables. --unrestricted allows other files, COPY, ATTACH, INSTALL and
+several statements. With filters the table `requests` has the selected rows;
+with --of bios, ops or stages that table has. Tables (docs/tables.md has the
+columns; times are ns):
 {_TABLES}
 
 examples:
@@ -47,7 +46,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--unrestricted", action="store_true", help="let the query read and write files, attach and install"
     )
-    io_filter.add_io_filters(parser)
+    add_io_filters(parser)
     add_form(parser, csv="CSV", json="a JSON list with one object per row")
 
 
@@ -62,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     from opline_analyses.runs.run import asked
 
     with opened(args) as opened_run, asked(opened_run):
-        narrow(opened_run, args)
+        narrow(opened_run, io_filters(args))
         if not args.unrestricted:
             check(opened_run.con, args.query)
             lock(opened_run.con, opened_run.files.paths())
@@ -70,19 +69,17 @@ def run(args: argparse.Namespace) -> int:
         if result is None:  # a statement without a result
             return 0
         columns, types = result.columns, [str(t) for t in result.types]
-        with csv_output(args) if args.csv else output(args.output) as out:
-            if args.csv:
-                from opline_analyses.runs.query_csv import write_csv
+        if args.csv:
+            from opline_analyses.runs.query_csv import write_csv
 
+            with csv_output(args) as out:
                 write_csv(columns, result, out)
-                return 0
-            rows = result.fetchall()
-            if args.json:
-                from opline_analyses.runs.query_csv import records
+            return 0
+        from opline_analyses.runs.query_csv import records
 
-                out.write((json.dumps(records(columns, rows), indent=1, default=str) + "\n").encode())
-                return 0
-            numeric = [t.startswith(_NUMERIC) for t in types]
-            lines = table(columns, [[_cell(v) for v in row] for row in rows], right=numeric)
-            out.write(encoded(lines))
+        seen = [
+            Column(c, c, _cell, "f64" if t.startswith(_NUMERIC) else "text", left=not t.startswith(_NUMERIC))
+            for c, t in zip(columns, types, strict=True)
+        ]
+        write(args, ResultTable(seen, result.fetchall(), document=lambda t: records(columns, t.rows)))
     return 0

@@ -11,9 +11,9 @@ import tempfile
 from typing import IO, TYPE_CHECKING, Any
 
 from opline.errors import UsageError
-from opline_analyses.base.whole_numbers import not_negative
-from opline_analyses.block import io_filter
+from opline_analyses.commands.arguments import not_negative
 from opline_analyses.commands.live import add_recording, apart, look_on
+from opline_analyses.commands.options import add_io_filters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,23 +23,25 @@ HELP = "devices, threads, slow I/Os, ops now: one screen with keys"
 INTERMIXED = True  # INTERVAL also behind options
 SORTS = ("ios", "bytes", "latency", "name")
 EXAMPLES = """\
-Devices are as in `opline live iostat -x`, exact; threads are those that queued
-the I/O (name:TID). Through BPF: root, and no recording. Keys: q quits, s sorts
-by the next of I/Os, bytes, latency, name; i shows all, reads, writes; / filters
-by a part of a name of devices and threads (Enter ends it, Escape takes it
-back); f or space freezes the screen; 1 to 9 open one of the slowest I/Os, with
-its steps, Escape closes it. With -- COMMAND it ends with COMMAND, and then
-prints what COMMAND wrote. For a file or a pipe: `opline live iostat -x`.
+Devices are as in `opline live iostat -x`, exact. Threads are those that queued
+the I/O (name:TID). The source is BPF: root, and no recording. Keys: q quits, s
+sorts by the next of I/Os, bytes, latency, name; i shows all, reads, writes; c
+shows cgroups instead of threads; / filters by a part of a name (Enter ends the
+filter, Escape removes the filter); f or space freezes the screen; 1 to 9 open
+one of the slowest I/Os with its steps, Escape closes it. With -- COMMAND, top ends
+with COMMAND and then prints the output of COMMAND. For a file or a pipe:
+`opline live iostat -x`.
 
-With --model it records COMMAND, or the processes of -p, and shows the ops of
-now: their classes, what each stage takes of the mean, and the slowest ops,
-which 1 to 9 open with their stages. A filter that is in a class's name means
-that class, in the stages as well. What it shows happened some 0.8 s ago.
+With --model, top records COMMAND, or the processes of -p, and shows the ops of
+now: the classes, each stage's part of the mean, and the slowest ops. 1 to 9
+open a slow op with its stages. A filter that is part of a class's name selects
+that class, in the stages as well. The screen is some 0.8 s behind.
 
 examples:
   opline top
   opline top 0.5 --sort latency
   opline top -d sda -i writes
+  opline top --by cgroup
   opline top -- fio job.fio
   opline top --model syscalls -- fio job.fio
   opline top --model demo --keep run1 -- ./bench --seconds 60
@@ -50,12 +52,13 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     parser.add_argument("interval", metavar="INTERVAL", nargs="?", default="1", help="seconds between screens (1)")
     parser.add_argument("--sort", choices=SORTS, default="ios", help="by what (default: ios); s changes it")
+    parser.add_argument("--by", choices=("thread", "cgroup"), default="thread", help="whose I/Os a row has (thread)")
     parser.add_argument("--duration", dest="live_duration", metavar="T", help="end after T: 10 (seconds), 5m")
     add_recording(parser)
     parser.add_argument(
         "--max-loss", metavar="N", type=not_negative, help="exit status 3 if more than N events are lost"
     )
-    io_filter.add_io_filters(parser, latency=False)
+    add_io_filters(parser, latency=False)
     parser.set_defaults(
         every=None,
         count=None,

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 from opline.errors import OplineError
 from opline.store.underway import is_underway
 from opline.talk import talk
-from opline_analyses.commands.common import add_model, tell_losses
+from opline_analyses.commands.common import add_model, tell_losses, tell_not_yours
+from opline_analyses.commands.options import add_filters, add_tainted, op_filters
 from opline_analyses.runs import ledger
-from opline_analyses.runs.selection import Selection, add_filters, add_tainted, selection
+from opline_analyses.runs.not_yours import line_of_run
+from opline_analyses.runs.selection import Selection, selection
 
 if TYPE_CHECKING:
     from opline_analyses.runs.run import Run
@@ -22,14 +24,13 @@ if TYPE_CHECKING:
 NAME = "view"
 HELP = "the page of runs of any size, in a browser on this machine"
 EXAMPLES = """\
-The page is that of `opline report`. Of a run that is too large to be held in
-one page it asks for what is looked at: zooming gives finer cells, what is
-marked is summed by the run's tables, every op opens in full. A recording that
-is still going on is followed: what was settled a second ago is there. Ctrl-C
-ends it.
+The page is that of `opline report`. For a run too large for one page, the page
+asks the server for details: zooming gives finer cells, the run's tables sum a
+marked region, and every op opens in full. opline follows a recording that is
+still going on: ops appear a second after they end. Ctrl-C ends the server.
 
-The server listens on 127.0.0.1 alone, only reads, and knows the address with
-its token only: whoever has the address may look. From another machine:
+The server listens on 127.0.0.1 alone, and only reads. The address contains a
+token: anybody with the address may look. From another machine:
 ssh -L 8700:127.0.0.1:8700 HOST, and there `opline view run1 --port 8700`.
 
 examples:
@@ -70,19 +71,23 @@ def run(args: argparse.Namespace) -> int:
                 talk(f"{path} is still being recorded: the page follows it.")
 
                 def ended(run: Run, number: int = number, name: str = name) -> None:
-                    pages[0].replace(number, Viewed(run, name, selection(run, args), args.tainted))
+                    tell_not_yours(line_of_run(run))
+                    pages[0].replace(number, Viewed(run, name, selection(run, op_filters(args)), args.tainted))
 
-                which = partial(selection, args=args)
-                followed = Followed(path, args.model, which, args.tainted, ended)
+                which = partial(selection, filters=op_filters(args))
+                followed = Followed(path, args.model, which, args.tainted, ended, args.all_programs)
                 viewed.append(Viewed(None, name, Selection(), args.tainted, followed))
                 continue
             opened = stack.enter_context(
-                open_run(path, args.model, args.reader, args.extents, interruptible=False)  # queries are in threads
+                open_run(
+                    path, args.model, args.reader, args.extents, interruptible=False, all_programs=args.all_programs
+                )  # queries are in threads
             )
             entries = ledger.entries(opened)
-            tell_losses(entries)
+            tell_losses(entries, opened.core("ops"))
+            tell_not_yours(line_of_run(opened))
             lost += ledger.bad_count(entries)
-            viewed.append(Viewed(opened, name, selection(opened, args), args.tainted))
+            viewed.append(Viewed(opened, name, selection(opened, op_filters(args)), args.tainted))
         if args.max_loss is not None and lost > args.max_loss:
             raise OplineError(f"{lost} lost, more than --max-loss {args.max_loss}.", exit_code=3)
         pages.append(Pages(viewed))

@@ -41,8 +41,8 @@ FAILED, PASSED, UNDECIDED = "fail", "pass", "undecided"
 STATUS_FAILED, STATUS_UNDECIDED = 4, 5
 
 _CONDITION = re.compile(
-    r"\s*(?P<figure>mean|iops|p\d{1,2}(?:\.\d+)?)\s*(?:\(\s*(?P<stage>.*?)\s*\))?\s*(?P<sign>[<>])\s*"
-    r"(?P<limit>[+-]?\s*\d+(?:\.\d+)?)\s*%\s*"
+    r"\s*+(?P<figure>mean|iops|p\d{1,2}(?:\.\d++)?)\s*+(?:\((?P<stage>.*)\))?\s*+(?P<sign>[<>])\s*+"
+    r"(?P<limit>[+-]?\s*+\d++(?:\.\d++)?)\s*+%\s*+"
 )
 FORM = "a condition is FIGURE(STAGE) > +N %: mean, p50, p99 ... of a stage or of `latency`; or iops < -N %"
 
@@ -86,7 +86,7 @@ def parse(text: str) -> Condition:
     above = found["sign"] == ">"
     if (share < 0) if above else (share > 0 or share <= -1):
         raise UsageError(f"--fail-if {text}: after > comes a growth (+5 %), after < a loss (-5 %).")
-    figure, stage = found["figure"], found["stage"] or LATENCY
+    figure, stage = found["figure"], (found["stage"] or "").strip() or LATENCY
     if figure == "iops" and stage != LATENCY:
         raise UsageError(f"--fail-if {text}: iops are of the run, not of a stage.")
     return Condition(" ".join(text.split()), figure, stage, above, math.log1p(share))

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from opline_analyses.base.text import count_of, duration, percent, table, table_digits, us, wrapped
+from opline_analyses.base.result_table import Column, ResultTable, text
+from opline_analyses.base.text import count_of, duration, percent, table_digits, us, wrapped
 from opline_analyses.compare.compare import mixes
 from opline_analyses.compare.figures import LATENCY
 from opline_analyses.compare.verdicts import change, factor, number
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
+    from opline_analyses.base.result_table import Part
     from opline_analyses.compare.compare import Comparison, Row
     from opline_analyses.compare.figures import Figures
 
@@ -55,11 +57,16 @@ def _cells(row: Row, name: str, digits: int, described: bool) -> list[str]:
     return [name, _value(row, a, digits), _value(row, b, digits), text]
 
 
-def _headline(c: Comparison, digits: int) -> Iterator[str]:
+def _two(what: str, heading: str, rows: Sequence[Sequence[str]]) -> ResultTable:
+    """A figure of A and of B, and what is to say about them."""
+    return ResultTable([text("", what), Column("", "A"), Column("", "B"), text("", heading)], rows)
+
+
+def _headline(c: Comparison, digits: int) -> Iterator[Part]:
     names = {"iops": "IOPS"}
     rows = [_cells(row, names.get(row.figure, row.figure), digits, c.described) for row in c.headline]
     heading = "" if c.described else "B against A"
-    yield from table(["latency (us)", "A", "B", heading], rows, right=(False, True, True, False))
+    yield _two("latency (us)", heading, rows)
 
 
 def _longest(c: Comparison) -> float:
@@ -67,7 +74,7 @@ def _longest(c: Comparison) -> float:
     return max(max(row.typical) for row in c.headline if row.figure == "mean")
 
 
-def _stages(c: Comparison, digits: int, everything: bool) -> Iterator[str]:
+def _stages(c: Comparison, digits: int, everything: bool) -> Iterator[Part]:
     """The changed ones; without anything changed, or with ``everything``, all."""
     shown: list[list[str]] = []
     folded: dict[str, list[str]] = {}
@@ -87,7 +94,7 @@ def _stages(c: Comparison, digits: int, everything: bool) -> Iterator[str]:
             folded.setdefault(kind, []).append(name)
     if shown:
         heading = "" if c.described else "B against A"
-        yield from table(["stage (us per op)", "A", "B", heading], shown, right=(False, True, True, False))
+        yield _two("stage (us per op)", heading, shown)
     elif by_name:
         yield "stages: of none can be said that it has changed"
     if names := folded.get("little"):
@@ -135,10 +142,10 @@ def _topology(c: Comparison) -> Iterator[str]:
         )
 
 
-def _devices(c: Comparison, digits: int) -> Iterator[str]:
+def _devices(c: Comparison, digits: int) -> Iterator[Part]:
     if c.devices:
         rows = [_cells(row, row.name, digits, c.described) for row in c.devices]
-        yield from table(["D2C of (us)", "A", "B", ""], rows, right=(False, True, True, False))
+        yield _two("D2C of (us)", "", rows)
     sides = [list(dict.fromkeys(d for f in side for d in f.devices)) for side in (c.a, c.b)]
     for label, mine, other in (("A", sides[0], sides[1]), ("B", sides[1], sides[0])):
         if alone := [d for d in mine if d not in other]:
@@ -163,7 +170,7 @@ def _mix(c: Comparison) -> Iterator[str]:
         yield f"{what} {name}: {percent(x, 1)} % of the ops in A, {percent(y, 1)} % in B"
 
 
-def text_lines(c: Comparison, everything: bool = False) -> Iterator[str]:
+def text_lines(c: Comparison, everything: bool = False) -> Iterator[Part]:
     """The comparison for people; ``everything``: each judged figure in a line of its own."""
     digits = table_digits(max(row.typical[0] for row in c.headline if row.figure == "mean"))
     yield from wrapped(_side("A", c.a), 3)
@@ -191,10 +198,15 @@ def text_lines(c: Comparison, everything: bool = False) -> Iterator[str]:
 
 # --- for programs -----------------------------------------------------------------------------------------------------
 
-COLUMNS = (
+NAMES_OF_RECORDS = (
     "section", "name", "figure", "a", "b", "ratio", "ratio_low", "ratio_high", "p_holm", "runs_needed", "verdict",
     "text",
 )  # fmt: skip
+_TEXTS = ("section", "name", "figure", "verdict", "text")
+COLUMNS = tuple(
+    text(name) if name in _TEXTS else Column(name, type="i64" if name == "runs_needed" else "f64")
+    for name in NAMES_OF_RECORDS
+)
 
 
 def record(c: Comparison, section: str, row: Row) -> dict[str, Any]:
@@ -207,7 +219,7 @@ def record(c: Comparison, section: str, row: Row) -> dict[str, Any]:
         section, row.name, row.figure, a, b, math.exp(d.log_ratio) if d else None, *ends, row.p, c.needed(row),
         row.verdict.kind, row.verdict.text,
     )  # fmt: skip
-    return dict(zip(COLUMNS, values, strict=True))
+    return dict(zip(NAMES_OF_RECORDS, values, strict=True))
 
 
 def _exp(x: float) -> float | None:

@@ -8,13 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from opline.errors import UsageError
-from opline_analyses.base.text import count_of, csv_text, duration
+from opline_analyses.base.result_table import Column, ResultTable
+from opline_analyses.base.result_table import text as text_column
+from opline_analyses.base.text import count_of, duration
 from opline_analyses.intervals import hist
 from opline_analyses.intervals.intervals import by_group, merged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from opline_analyses.base.result_table import Part
     from opline_analyses.counts.collected import Collected
     from opline_analyses.counts.snapshot import Interval
     from opline_analyses.intervals.intervals import Cell
@@ -32,7 +35,7 @@ def _seconds(us: int) -> str:
     return f"{us / 1e6:.6f}".rstrip("0").rstrip(".")
 
 
-def text(found: Collected, shown: Sequence[Interval], style: str, unit: str) -> Iterator[str]:
+def text(found: Collected, shown: Sequence[Interval], style: str, unit: str) -> Iterator[Part]:
     """The histograms as --style has them, but records. Raises UsageError."""
     names = found.groups
     zero = shown[0].begin_us
@@ -82,24 +85,32 @@ def records(found: Collected, shown: Sequence[Interval], unit: str) -> Iterator[
         yield from hist.latencymap_record(sums, interval.end_us, date, found.label, unit, source)
 
 
-def csv_of(found: Collected, shown: Sequence[Interval]) -> str:
+COLUMNS = (
+    *(Column("begin_ns"), Column("end_ns"), text_column("group"), Column("low_ns"), Column("high_ns"), Column("count")),
+    Column("about_ns"),
+)
+
+
+def result(found: Collected, shown: Sequence[Interval], style: str, unit: str) -> ResultTable:
+    """The histograms, for people as --style has them. Raises UsageError."""
+
+    def lines(_: ResultTable) -> Iterator[Part]:
+        return records(found, shown, unit) if style == "latencymap" else text(found, shown, style, unit)
+
+    return ResultTable(COLUMNS, _cells(found, shown), text=lines, document=lambda _: document(found, shown))
+
+
+def _cells(found: Collected, shown: Sequence[Interval]) -> Iterator[tuple[object, ...]]:
     """A row for each bucket of each interval that has something; an interval of nothing is a row, too."""
     zero = shown[0].begin_us
-    rows: list[dict[str, object]] = []
     for interval in shown:
-        times: dict[str, object] = {
-            "begin_ns": (interval.begin_us - zero) * 1000,
-            "end_ns": (interval.end_us - zero) * 1000,
-        }
+        times = ((interval.begin_us - zero) * 1000, (interval.end_us - zero) * 1000)
         cells = found.cells(interval)
         for (group, place), cell in sorted(cells.items()):
             low, high = found.buckets.edges(place)
-            rows.append(
-                {**times, "group": group, "low_ns": low, "high_ns": high, "count": cell.count, "about_ns": cell.total}
-            )
+            yield (*times, group, low, high, cell.count, cell.total)
         if not cells:
-            rows.append(times | dict.fromkeys(("group", "low_ns", "high_ns", "about_ns"), "") | {"count": 0})
-    return csv_text(("begin_ns", "end_ns", "group", "low_ns", "high_ns", "count", "about_ns"), rows)
+            yield (*times, None, None, None, 0, None)
 
 
 def document(found: Collected, shown: Sequence[Interval]) -> dict[str, object]:

@@ -6,11 +6,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
 from opline import _core
+from opline.applications import table
 from opline.capture.directory import recording
 from opline.errors import OplineError
 from opline.readers.front import choose, reader_wanted
@@ -22,7 +24,10 @@ PROBES = "probes"  # the channel of what opline's collector writes of a model's 
 _MOST_LINES = 1_000_000
 _OWN = ("block", "sched", "lttng_ust_statedump", "lttng_ust_tracelog", "lttng_ust_lib", "lttng_ust_dl")
 _LINE = re.compile(r"(\d+) (\S+) (\S+) cpu -?\d+ ([!-z|~]+): (\{.*)", re.DOTALL)
-_FIELD = re.compile(r'(\w+) = (?:(0x[0-9a-f]+)|(-?\d+)(?=[,\s}])|"((?:[^"\\]|\\.)*)")')
+_FIELD = re.compile(r'\b(\w++) = (?:(0x[0-9a-f]++)|(-?\d++)(?=[,\s}])|"((?:[^"\\]++|\\.)*+)")')
+
+_WHOLE = ("block:request", "block:bio", "block:thread")
+_QUEUED = 64  # among the flags of block:request: its time is that of its bio's Q
 
 Thread = tuple[str, int, int]  # host, process, thread
 
@@ -53,11 +58,12 @@ class Events(NamedTuple):
 class _Seen(NamedTuple):
     hexes: set[str]
     probed: set[str]
+    threads: dict[tuple[str, int], tuple[int, int, str]]  # of whole requests: host, kernel's number → pid, tid, name
 
 
 def read_events(trace: Path) -> Events:
     """The application's events and its system calls. Raises OplineError, TraceError."""
-    seen = _Seen(set(), set())
+    seen = _Seen(set(), set(), {})
     with scratch("infer") as folder:
         lines, cut = _printed(trace, "*:*", Path(folder) / "events")
         named = sorted(_all(lines, seen), key=_ts)
@@ -91,7 +97,7 @@ def _printed(trace: Path, names: str, place: Path) -> tuple[Iterator[str], bool]
         "limit": _MOST_LINES,
     }
     with place.open("wb") as file:
-        printer = _core.Printer(file.fileno(), json.dumps(wanted))
+        printer = _core.Printer(file.fileno(), json.dumps(wanted | table.providers()))
         for _ in front.read(printer):
             if printer.done():
                 break
@@ -125,6 +131,8 @@ def _parsed(line: str, seen: _Seen) -> Event | None:
         return None
     ts, host, channel, name, groups = found.groups()
     provider, _, rest = name.partition(":")
+    if name in _WHOLE:
+        return _queued(int(ts), host, rest, _fields(groups.partition("}, {")[2], set()), seen)
     own = name in ("syscall:" + rest, "block:block_bio_queue")
     if provider in _OWN and not own:
         return None
@@ -142,6 +150,22 @@ def _parsed(line: str, seen: _Seen) -> Event | None:
     if channel == PROBES:
         seen.probed.add(provider)
     return Event(int(ts), name, thread, str(about.get("procname", about.get("comm", ""))), fields)
+
+
+def _queued(ts_ns: int, host: str, kind: str, fields: dict[str, int | str], seen: _Seen) -> Event | None:
+    """The bio that a record of the block layer begins with (docs/internals/collectors.md). None: it was not queued
+    there, or the record says who a thread is.
+    """
+    get = partial(_number, fields)
+    if kind == "thread":
+        about = (get("pid") or 0, get("tid") or 0, str(fields.get("comm", "")))
+        seen.threads[host, get("kernel_tid") or 0] = about
+        return None
+    queued = (get("flags") or 0) & _QUEUED if kind == "request" else get("queue") == 0
+    if not queued or (host, get("tid") or 0) not in seen.threads:
+        return None
+    pid, tid, comm = seen.threads[host, get("tid") or 0]
+    return Event(ts_ns, "block_bio_queue", (host, pid, tid), comm, fields)
 
 
 def _fields(text: str, hexes: set[str]) -> dict[str, int | str]:

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 from opline import _core
+from opline.applications import table
 from opline.readers.front import choose, reader_wanted
 from opline.readers.trace import find_traces
 from opline.scratch import scratch
@@ -22,7 +23,8 @@ def fields_of(trace: Path, names: list[str]) -> dict[str, frozenset[str]]:
         for name in names[:MOST]:
             place = Path(folder) / "event"
             with place.open("wb") as file:
-                printer = _core.Printer(file.fileno(), json.dumps({"names": name, "limit": 1, "form": "json"}))
+                wanted = {"names": name, "limit": 1, "form": "json"} | table.providers()
+                printer = _core.Printer(file.fileno(), json.dumps(wanted))
                 for _ in choose(traces, reader_wanted(None))[0].read(printer):
                     if printer.done():
                         break

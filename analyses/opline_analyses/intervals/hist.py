@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
 from opline_analyses.base.quantities import DURATIONS
-from opline_analyses.base.text import WIDTH, count_of, duration, percent, table
+from opline_analyses.base.result_table import Column, ResultTable, text
+from opline_analyses.base.screen import WIDTH
+from opline_analyses.base.text import count_of, duration, percent
 from opline_analyses.intervals.intervals import Cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from opline_analyses.base.result_table import Part
     from opline_analyses.intervals.buckets import Buckets
 
     Histogram = Mapping[int, Cell]  # bucket → what is in it
@@ -52,12 +55,12 @@ def _edge(value: int, unit_ns: int) -> str:
     return str(value // unit_ns) if value % unit_ns == 0 else f"{value / unit_ns:g}"
 
 
-def table_lines(groups: Mapping[str, Histogram], buckets: Buckets, unit: str) -> Iterator[str]:
+def table_lines(groups: Mapping[str, Histogram], buckets: Buckets, unit: str) -> Iterator[Part]:
     """One histogram with shares and running shares, or several side by side, on one scale. ``unit`` of the edges."""
     used = [index for histogram in groups.values() for index in histogram]
     if not used:
         return
-    rows: list[list[str]] = []
+    rows: list[list[object]] = []
     shown = range(min(used), max(used) + 1)
     if len(shown) > MOST_ROWS:
         raise UsageError(f"{len(shown)} rows: too many (> {MOST_ROWS}). Choose a longer --step, or --csv.")
@@ -72,21 +75,22 @@ def table_lines(groups: Mapping[str, Histogram], buckets: Buckets, unit: str) ->
         for index, (low, high) in zip(shown, edges, strict=True):
             count = histogram[index].count if index in histogram else 0
             running += count
-            cells = [low, high, str(count), percent(count, total), percent(running, total)]
-            rows.append([*cells, bar(count, most, max(8, left))])
-        yield from table(header, rows, right=[True] * 5 + [False])
+            shares = percent(count, total), percent(running, total)
+            rows.append([low, high, count, *shares, bar(count, most, max(8, left))])
+        columns = [*(Column("", head) for head in header[:-1]), text("", "")]
+        yield ResultTable(columns, rows)
         return
     left = (WIDTH - 2 * (max(len(e) for pair in edges for e in pair) + 6)) // len(groups) - len(str(most)) - 4
-    header = [f">= {unit}", f"< {unit}"]
+    columns = [Column("", f">= {unit}"), Column("", f"< {unit}")]
     for name in groups:
-        header += [name, ""]
+        columns += [Column("", name), text("", "")]
     for index, (low, high) in zip(shown, edges, strict=True):
-        cells = [low, high]
+        cells: list[object] = [low, high]
         for histogram in groups.values():
             count = histogram[index].count if index in histogram else 0
-            cells += [str(count), bar(count, most, max(1, left))]
+            cells += [count, bar(count, most, max(1, left))]
         rows.append(cells)
-    yield from table(header, rows, right=[True, True, *[True, False] * len(groups)])
+    yield ResultTable(columns, rows)
 
 
 def iolatency_lines(histogram: Histogram, unit: str) -> Iterator[str]:

@@ -4,17 +4,18 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
-from opline_analyses.base.text import encoded
+from opline_analyses.base.result_table import json_text
+from opline_analyses.block import hist_result as hist
 from opline_analyses.block import io_filter
 from opline_analyses.block.io_series import Series
-from opline_analyses.commands import hist
 from opline_analyses.commands.common import interval_ns
+from opline_analyses.commands.hist import hist_options
+from opline_analyses.commands.options import io_filters
 from opline_analyses.intervals.intervals import Cell, Grid, Tally
-from opline_analyses.live.view import SECOND, Intervals
+from opline_analyses.live.view import SECOND, Intervals, formed
 
 if TYPE_CHECKING:
     from opline_analyses.intervals.intervals import Cells
@@ -27,8 +28,9 @@ class Hist(Intervals):
     def __init__(self, args: argparse.Namespace, settled: Snapshot, under_way: Snapshot) -> None:
         if args.compat:
             raise UsageError("--compat is for what has been recorded.")
-        self.unit = hist.unit_of(args)
-        self.buckets = hist.buckets_of(args, self.unit)
+        self.asked = hist_options(args)
+        self.unit = hist.unit_of(self.asked)
+        self.buckets = hist.buckets_of(self.asked, self.unit)
         self.whole: Cells = {}
         super().__init__(args, (settled, under_way), interval_ns(args) or SECOND, args.count)
 
@@ -42,23 +44,22 @@ class Hist(Intervals):
         """See Intervals."""
         for key, cell in cells.items():
             self.whole.setdefault(key, Cell()).add(cell)
-        shown = self.whole if self.args.cumulative else cells
+        shown = self.whole if self.asked.sums else cells
         return self._drawn([(index, shown)], self.series(index), begins)
 
     def _drawn(self, counted: list[tuple[int, Cells]], series: Series, begins: bool) -> bytes:
         args = self.args
+        histograms = hist.Histograms(counted, series, self.buckets, self.unit, self.rows)
+        found = hist.table(self.settled, self.asked, io_filters(args), histograms, begins)
         if args.json:
-            return (json.dumps(hist.document(counted, series, self.buckets, self.rows)) + "\n").encode()
-        if args.csv:
-            return hist.csv_of(counted, series, self.buckets, begins).encode()
-        lines = list(hist.text(self.settled, args, counted, series, self.buckets, self.unit, self.rows, begins))
-        apart = [] if begins or args.style in ("iolatency", "latencymap") else [""]
-        return encoded([*apart, *lines])
+            return json_text(found.document(), indent=None).encode()
+        apart = not (begins or args.csv or args.style in ("iolatency", "latencymap"))
+        return (b"\n" if apart else b"") + formed(args, found, begins)
 
     def summary(self) -> bytes:
         """All intervals as one, where that is not what the last one has said."""
         args = self.args
-        if args.cumulative or args.json or args.csv or args.style != "table" or self._shown < 2:
+        if self.asked.sums or args.json or args.csv or args.style != "table" or self._shown < 2:
             return b""
         whole = Series(Grid(self.zero_ns, self.grid.step_ns * self._next), 0, 0, self.zero_ns)
         return b"\nin all:\n" + self._drawn([(0, self.whole)], whole, begins=True)

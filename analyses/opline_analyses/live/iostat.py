@@ -4,19 +4,20 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
 from opline.talk import talk
-from opline_analyses.base.text import encoded
+from opline_analyses.base.result_table import ResultTable, encoded
 from opline_analyses.block import io_filter
 from opline_analyses.block.io_sources import Source
+from opline_analyses.block.iostat import COLUMNS
+from opline_analyses.block.iostat_result import text
 from opline_analyses.block.iostat_rows import present, rows_of
 from opline_analyses.commands import iostat
 from opline_analyses.commands.common import interval_ns
 from opline_analyses.intervals.intervals import Occupancy, Tally
-from opline_analyses.live.view import SECOND, Intervals
+from opline_analyses.live.view import SECOND, Intervals, formed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,12 +83,10 @@ class Iostat(Intervals):
         """See Intervals."""
         series, found = self.series(index), self.device_rows(index, cells)
         self.others += sum(row.others.count for row in found)
-        if self.args.json:
-            return "".join(json.dumps(row.record()) + "\n" for row in found).encode()
-        if self.args.csv:
-            text = iostat.csv_of(found)
-            return (text if begins else text.partition("\n")[2]).encode()
-        shown = encoded(iostat.text(found, series, self.style, self.per_device, begins, single=False))
+        table = ResultTable(COLUMNS, [tuple(row.record().values()) for row in found], records=lambda t: t.items())
+        if self.args.json or self.args.csv:
+            return formed(self.args, table, begins)
+        shown = encoded(text(found, series, self.style, self.per_device, begins, single=False))
         return shown if begins or self.style == "dtrace" else b"\n" + shown
 
     def summary(self) -> bytes:

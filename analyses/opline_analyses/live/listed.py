@@ -4,20 +4,22 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import TYPE_CHECKING, Any
 
 from opline.errors import UsageError
 from opline.talk import talk
 from opline_analyses.base.quantities import duration_ns
-from opline_analyses.base.text import count_of, encoded
+from opline_analyses.base.result_table import encoded, json_text, of_items
+from opline_analyses.base.text import count_of
 from opline_analyses.block import io_filter, io_log
 from opline_analyses.block.outliers import KINDS, banner, is_outlier_sql, table_lines, warning
-from opline_analyses.commands import outliers as command
+from opline_analyses.block.outliers_result import compared, listed
+from opline_analyses.commands.log import lines_of
+from opline_analyses.commands.outliers import threshold_ns
 from opline_analyses.intervals.buckets import PowerOfTwo
 from opline_analyses.intervals.intervals import Cell, Tally, by_group
 from opline_analyses.live.due import Due
-from opline_analyses.live.view import SECOND, Intervals, View
+from opline_analyses.live.view import SECOND, Intervals, View, formed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,7 +63,7 @@ class Log(View):
         self.counted += len(found)
         self.done = self.args.limit is not None and self.counted >= self.args.limit
         begins, self._begun = not self._begun, True
-        return "".join(io_log.texts(found, self.args, begins)).encode()
+        return formed(self.args, io_log.result(found, lines_of(self.args, begins)), begins)
 
 
 def _when_due(settled: Snapshot, rows: io_filter.Rows) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -86,7 +88,7 @@ class Outliers(Intervals):
         step = duration_ns(args.interval, "INTERVAL") if args.interval is not None else 10 * SECOND
         if step == 0:
             raise UsageError(f"INTERVAL {args.interval}: must be more than 0.")
-        self.threshold = command.threshold_ns(args)
+        self.threshold = threshold_ns(args)
         self.kind = KINDS[args.of]
         self.whole: Cells = {}
         self.slow: dict[str, int] = {}
@@ -123,9 +125,9 @@ class Outliers(Intervals):
         self.warned += len(found)
         begins, self._begins = self._begins, False
         if self.args.json:
-            return "".join(json.dumps(row) + "\n" for row in found).encode()
+            return "".join(json_text(row, indent=None) for row in found).encode()
         if self.args.csv:
-            return io_log.csv_of(found, begins).encode()
+            return "".join(of_items(io_log.COLUMNS, found).csv(begins)).encode()
         names = self.settled.device_names()
         head = [*banner(self.kind, self.threshold, self._length), ""] if begins else []
         return encoded([*head, *(warning(self.kind, row, names, self.threshold) for row in found)])
@@ -142,8 +144,9 @@ class Outliers(Intervals):
             return above
         if not self.args.json:
             return above + encoded(["", *table_lines(self.kind, groups, self._length), ""])
-        document = {"begin_ns": self.grid.begin_ns(index) - self.zero_ns}
-        return above + (json.dumps(document | {self.kind.several: command.listed(self.kind, groups)}) + "\n").encode()
+        document: dict[str, Any] = {"begin_ns": self.grid.begin_ns(index) - self.zero_ns}
+        document |= {self.kind.several: listed(self.kind, groups)}
+        return above + json_text(document, indent=None).encode()
 
     def summary(self) -> bytes:
         """The comparison, and how many warnings there were more."""
@@ -152,7 +155,7 @@ class Outliers(Intervals):
             talk(f"{count_of(more, f'more {self.kind.one}')} above the threshold: --limit shows more.")
         if self.kind.per != "device" or self.args.csv:
             return b""
-        found = command.compared(by_group(self.whole), self.slow, self.threshold)
+        found = compared(by_group(self.whole), self.slow, self.threshold)
         if found is None:
             return b""
-        return (json.dumps({"compared": found[0]}) + "\n").encode() if self.args.json else encoded(found[1])
+        return json_text({"compared": found[0]}, indent=None).encode() if self.args.json else encoded(found[1])

@@ -10,9 +10,11 @@ import argparse
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from opline_analyses.base.text import count_of, duration, percent, table
+from opline_analyses.base.result_table import Column, ResultTable, share, text
+from opline_analyses.base.text import count_of, duration, percent
 from opline_analyses.block import io_filter, io_log, io_sources, io_steps
 from opline_analyses.block.iostat import rate
+from opline_analyses.commands.options import io_filters
 from opline_analyses.intervals.buckets import Fine
 from opline_analyses.intervals.hist import whole
 from opline_analyses.intervals.intervals import Cell, Tally, by_group
@@ -24,6 +26,16 @@ if TYPE_CHECKING:
     from opline_analyses.live.snapshot import Snapshot
 
 SLOWEST = 9
+CLASSES = (
+    text("class", "op class"), Column("rate", "ops/s", rate), Column("mean_ns", "mean", duration),
+    Column("p99_ns", "p99", duration), Column("max_ns", "max", duration),
+)  # fmt: skip
+STAGES = (text("stage", "stage"), share(), Column("mean_ns", "per op", duration))
+SLOW = (
+    text("class", "slowest"), Column("latency_ns", "latency", duration), text("thread", "thread"),
+    text("", "longest stage"),
+)  # fmt: skip
+OF_OP = (text("stage", "stage"), text("kind", "kind"), Column("duration_ns", "took", duration), share())
 _FINE = Fine(1, 7)
 _REST = "(no stage)"
 _APART = "\x1f"  # between class and stage
@@ -66,8 +78,8 @@ class OpsTally:
     def __init__(self, args: argparse.Namespace, run: Snapshot, grid: Grid) -> None:
         """``args``: the filters of ops."""
         self.grid = grid
-        self._ops = io_filter.rows_of(run, args, io_sources.ops())
-        self._stages = io_filter.rows_of(run, args, _stages_at_the_end())
+        self._ops = io_filter.rows_of(run, io_filters(args), io_sources.ops())
+        self._stages = io_filter.rows_of(run, io_filters(args), _stages_at_the_end())
         self.again()
 
     def again(self) -> None:
@@ -154,11 +166,8 @@ def class_lines(now: OpsNow, length_s: float, key: str, meant: Callable[[str], b
     found = sorted(
         (row for row in now.classes.items() if meant(row[0])), key=keys.get(key, lambda row: -row[1][0].count)
     )
-    rows = [
-        [name, rate(cell.count / length_s), duration(cell.mean or 0), duration(high), duration(cell.most or 0)]
-        for name, (cell, high) in found[:most]
-    ]
-    return list(table(("op class", "ops/s", "mean", "p99", "max"), rows))
+    rows = [(name, cell.count / length_s, cell.mean or 0, high, cell.most or 0) for name, (cell, high) in found[:most]]
+    return list(ResultTable(CLASSES, rows).lines())
 
 
 def stage_lines(now: OpsNow, meant: Callable[[str], bool], most: int) -> list[str]:
@@ -169,8 +178,8 @@ def stage_lines(now: OpsNow, meant: Callable[[str], bool], most: int) -> list[st
     if len(found) > most:
         found, rest = found[: most - 1], found[most - 1 :]
         found.append((count_of(len(rest), "more stage"), sum(ns for _, ns in rest)))
-    rows = [[name, percent(ns, every.total), duration(ns / every.count)] for name, ns in found if every.count]
-    return list(table(("stage", "share%", "per op"), rows))
+    rows = [(name, ns / every.total if every.total else None, ns / every.count) for name, ns in found if every.count]
+    return list(ResultTable(STAGES, rows).lines())
 
 
 def slow_lines(slowest: Sequence[dict[str, Any]], most: int) -> list[str]:
@@ -179,8 +188,8 @@ def slow_lines(slowest: Sequence[dict[str, Any]], most: int) -> list[str]:
     for number, op in enumerate(slowest[:most], 1):
         stage, _, ns = max(op["stages"], key=lambda part: part[2], default=("", "", 0))
         where = f"{stage} {percent(ns, op['latency_ns'], 0)}%" if stage else ""
-        rows.append([f"{number} {op['class'] or '?'}", duration(op["latency_ns"]), io_steps.who(op), where])
-    return list(table(("slowest", "latency", "thread", "longest stage"), rows, right=[False, True, False, False]))
+        rows.append([f"{number} {op['class'] or '?'}", op["latency_ns"], io_steps.who(op), where])
+    return list(ResultTable(SLOW, rows).lines())
 
 
 def op_lines(op: dict[str, Any], most: int) -> list[str]:
@@ -193,5 +202,6 @@ def op_lines(op: dict[str, Any], most: int) -> list[str]:
     if len(stages) > max(1, most - 2):
         stages, more = stages[: max(0, most - 3)], stages[max(0, most - 3) :]
         stages.append((count_of(len(more), "more stage"), "", sum(ns for _, _, ns in more)))
-    rows = [[stage, kind, duration(ns), percent(ns, op["latency_ns"])] for stage, kind, ns in stages]
-    return [*found, *table(("stage", "kind", "took", "share%"), rows, right=[False, False, True, True])]
+    whole = op["latency_ns"]
+    rows = [(stage, kind, ns, ns / whole if whole else None) for stage, kind, ns in stages]
+    return [*found, *ResultTable(OF_OP, rows).lines()]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from opline.capture.directory import recording
 from opline.capture.machine import processes
@@ -22,6 +23,7 @@ from opline.capture.machine.signals import Signals
 from opline.errors import OplineError
 from opline.following import Following
 from opline.losses import from_core
+from opline.population import population_in
 from opline.scratch import scratch
 from opline.talk import talk
 from opline.values import Value
@@ -31,11 +33,13 @@ from opline_analyses.live.rows import CoreRows
 from opline_analyses.live.stream import Stream
 from opline_analyses.live.view import tell_left_out, tell_missing
 from opline_analyses.runs import ledger
+from opline_analyses.runs.not_yours import left_out_line, names_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from opline import _core
+    from opline.population import Population
     from opline_analyses.live.rows import Tables
     from opline_analyses.live.stream import ViewOf
     from opline_analyses.live.watch import Wish
@@ -51,6 +55,7 @@ class Asked(Value):
     model: str
     options: Sequence[str] = ()
     directory: Path | None = None  # None: removed in the end
+    alone: Sequence[str] = TABLES  # of these tables the rows of the recorded programs alone count
 
 
 class RecordingFeed:
@@ -58,13 +63,17 @@ class RecordingFeed:
     which all rows come again, from the first.
     """
 
-    def __init__(self, path: Path, model: str | None = None) -> None:
-        """Raises OplineError."""
+    def __init__(self, path: Path, model: str | None = None, alone: Sequence[str] = TABLES) -> None:
+        """``alone``: tables of which the population's rows alone are given, where the recording tells of one. Raises
+        OplineError.
+        """
         self._rows = CoreRows(TABLES)
         self._pending: list[Tables] = []
         self.following = Following(path, self, model, TABLES)
         self.first_ns: int | None = None
         self._finished = False
+        self._alone = alone
+        self.population: Population | None = None  # as far as it is known
         self.processes: dict[int, int] = {}
         self.lost = 0  # events that the tracer discarded, as far as they are known
 
@@ -88,6 +97,7 @@ class RecordingFeed:
             summary = json.loads(self.following.core.summary())
             if self.first_ns is None:
                 self.first_ns = summary["first_ns"]
+            self.population = population_in(summary)
             self.lost = int(summary["losses"].get("discarded_events", 0))
         return found
 
@@ -102,14 +112,26 @@ class RecordingFeed:
         parts, self._pending = self._pending, []
         if not parts:
             return self._rows.empty()
-        return {name: pa.concat_tables([part[name] for part in parts]) for name in TABLES}
+        return self._mine({name: pa.concat_tables([part[name] for part in parts]) for name in TABLES})
 
     def under_way(self) -> Tables:
         """See Source."""
         if self.following.core is None:
             return self._rows.empty()
         self.following.core.show_open()
-        return self._rows.take(self.following.core)
+        return self._mine(self._rows.take(self.following.core))
+
+    def _mine(self, tables: Tables) -> Tables:
+        """Without the rows of other programs. A stage's op is settled with it."""
+        if self.population is None or not self._alone:
+            return tables
+        ours = tables["ops"].filter(pc.field("population"))["op_id"]
+        is_ours = {
+            "ops": pc.field("population"),
+            "stages": pc.field("op_id").isin(ours),
+            "requests": pc.field("population"),
+        }
+        return {name: rows.filter(is_ours[name]) if name in self._alone else rows for name, rows in tables.items()}
 
     def losses(self) -> dict[str, int]:
         """See Source."""
@@ -183,7 +205,7 @@ def watch_recorded(view_of: ViewOf, wish: Wish, write: Callable[[bytes], None], 
         place = asked.directory or Path(stack.enter_context(scratch("top")), "recording")
         child = _start(place, asked, wish, signals)
         stack.callback(processes.end_child, child, 60.0)
-        stream = _attend(view_of, write, place, wish, child, signals)
+        stream = _attend(view_of, write, place, wish, child, signals, asked.alone)
         goes_on = child.poll() is None and signals.ending is None
         done = stream is not None and stream.view is not None and stream.view.done
         done = done or (goes_on and bool(wish.command))  # the time of the view is over, that of the command is not
@@ -201,7 +223,7 @@ def watch_recorded(view_of: ViewOf, wish: Wish, write: Callable[[bytes], None], 
         sys.stdout.flush()
         if stream is None and child.returncode != 0:
             raise OplineError("Nothing could be recorded.", exit_code=processes.shell_status(child.returncode))
-        lost = _tell(stream, place)
+        lost = _tell(stream, place, asked.alone)
         if signals.ending is None or (signals.ending == signal.SIGINT and not wish.command):
             return processes.shell_status(child.returncode), lost
     return 128 + signals.ending, lost
@@ -224,6 +246,7 @@ def _attend(
     wish: Wish,
     child: subprocess.Popen[bytes],
     signals: Signals,
+    alone: Sequence[str],
 ) -> RecordingStream | None:
     """Until it is over; None: the recording has not begun."""
     until = None if wish.duration_ns is None else time.monotonic() + wish.duration_ns / 1e9
@@ -237,7 +260,7 @@ def _attend(
         if stream is None:
             if not (place / recording.FILE_NAME).exists():
                 continue
-            stream = RecordingStream(view_of, write, RecordingFeed(place))
+            stream = RecordingStream(view_of, write, RecordingFeed(place, alone=alone))
         if now >= look_at or stream.feed.following.behind:
             stream.look()
             look_at = now + (stream.view.look_every_s if stream.view is not None else TICK_S)
@@ -246,7 +269,7 @@ def _attend(
     return stream
 
 
-def _tell(stream: RecordingStream | None, place: Path) -> int:
+def _tell(stream: RecordingStream | None, place: Path, alone: Sequence[str]) -> int:
     """What it came to, on standard error; how many events were lost."""
     note = recording.load(place)
     missing = [] if stream is None else stream.missing()
@@ -262,6 +285,10 @@ def _tell(stream: RecordingStream | None, place: Path) -> int:
     told = "losses unknown" if lost is None else f"{lost} lost" if lost else "none lost"
     talk(f"{counted}recorded: {length}{events}{told}.")
     tell_missing(missing)
+    if stream is not None and stream.feed.population is not None and alone:
+        line = left_out_line(stream.feed.population, names_in(note))
+        if line is not None:
+            talk(line)
     if stream is not None and stream.view is not None:
         tell_left_out(stream.view)
     return int(lost or 0)

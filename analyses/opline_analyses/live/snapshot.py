@@ -15,7 +15,7 @@ from opline.capture.machine.devices import list_devices
 from opline.store.arrow import arrow_schema
 from opline.store.schema import TABLES
 from opline_analyses.runs.database import in_memory
-from opline_analyses.runs.run import Connection, Run
+from opline_analyses.runs.run import OF_PROGRAMS, WHOLE, Connection, Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +42,7 @@ class Snapshot(Run):
         """A database in memory, with every table that a run has, empty."""
         con = in_memory(threads=1)
         for spec in TABLES:
-            con.register(spec.name, arrow_schema(spec).empty_table())
+            _register(con, spec.name, arrow_schema(spec).empty_table())
         return Connection(con, lambda _table: None)  # nothing here can be damaged
 
     def show(self, tables: Mapping[str, pa.Table], processes: Mapping[int, int]) -> None:
@@ -50,7 +50,7 @@ class Snapshot(Run):
         requests = tables["requests"]
         self.nothing_ended = bool(requests["complete_ns"].null_count == requests.num_rows)
         for name, rows in tables.items():
-            self.con.register(name, rows)
+            _register(self.con, name, rows)
         if not processes:
             return
         tids, pids = pa.array(processes.keys(), pa.int64()), pa.array(processes.values(), pa.int32())
@@ -63,6 +63,13 @@ class Snapshot(Run):
     def devices(self) -> Sequence[Mapping[str, Any]]:
         """Those that there are."""
         return [asdict(device) for device in list_devices()]
+
+
+def _register(con: Any, name: str, rows: pa.Table) -> None:
+    """Also as the table of all programs: nothing here has more rows."""
+    con.register(name, rows)
+    if name in OF_PROGRAMS:
+        con.register(f"{WHOLE}{name}", rows)
 
 
 class MachineNames:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""`opline top`: devices, the threads that queue, and the slowest I/Os of the last interval, on one screen.
+"""`opline top`: devices, who queues (threads or cgroups), and the slowest I/Os of the last interval, on one screen.
 
 What is shown is a value, `Screen`, which gives lines; drawing and keys are the terminal's (`terminal`). Devices are as
-of `iostat -x`, exact; threads and I/Os are of the same interval.
+of `iostat -x`, exact; threads, cgroups and I/Os are of the same interval.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from opline.talk import shown
-from opline_analyses.base.text import device_name, duration, table
+from opline_analyses.base.result_table import Column, ResultTable, rendered, text
+from opline_analyses.base.text import device_name, duration
 from opline_analyses.block import io_filter, io_log, io_steps, iostat
 from opline_analyses.intervals.intervals import Cell, Tally
 from opline_analyses.live.iostat import Iostat
@@ -27,11 +28,21 @@ if TYPE_CHECKING:
     from opline_analyses.live.snapshot import Snapshot
 
 SORTS = ("ios", "bytes", "latency", "name")
-KEYS = "q quit   s sort   i reads/writes   / filter   f freeze   1-9 open a slow I/O"
+BY = ("thread", "cgroup")
+KEYS = "q quit   s sort   i reads/writes   c cgroups   / filter   f freeze   1-9 open a slow I/O"
 KEYS_OPS = "q quit   s sort   / filter   f freeze   1-9 open a slow op"
 KEYS_OPENED = "q quit   Esc closes it   1-9 another one   f freeze"
 _KINDS = ("all", "reads", "writes")
 _SLOWEST = 10
+DEVICES = [Column("", head, left=number == 0) for number, head in enumerate(iostat.LINUX_HEADER)]
+WHO = (
+    Column("rate", "I/O/s", iostat.rate), Column("", "MiB/s", lambda mib: f"{mib:.1f}"),
+    Column("mean_ns", "mean", duration), Column("max_ns", "max", duration),
+)  # fmt: skip
+SLOW = (
+    text("who", "slowest"), Column("latency_ns", "latency", duration),
+    *(Column(name, name) for name in ("rwbs", "device", "sector", "bytes")),
+)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -39,7 +50,7 @@ class Screen:
     """What there is to show, and how somebody wants it."""
 
     devices: list[Row] = field(default_factory=list)
-    threads: dict[str, Cell] = field(default_factory=dict)  # by name and TID
+    owners: dict[str, Cell] = field(default_factory=dict)  # by name and TID, or by cgroup
     slowest: list[dict[str, Any]] = field(default_factory=list)
     names: dict[int, str] = field(default_factory=dict)
     seconds: float = 0.0
@@ -52,6 +63,7 @@ class Screen:
     opened: dict[str, Any] | None = None  # one of the slowest
     ops: OpsNow | None = None  # with a model
     says: str = ""
+    by: str = "thread"  # what `owners` are
 
     def press(self, key: str) -> bool:
         """Takes a key; whether it was the one that ends it."""
@@ -67,6 +79,8 @@ class Screen:
             self.sort = SORTS[(SORTS.index(self.sort) + 1) % len(SORTS)]
         elif key == "i":
             self.kind = _KINDS[(_KINDS.index(self.kind) + 1) % len(_KINDS)]
+        elif key == "c":
+            self.by, self.owners = BY[(BY.index(self.by) + 1) % len(BY)], {}
         elif key == "/":
             self.typing, self.pattern = True, ""
         elif key in ("f", " "):
@@ -93,14 +107,14 @@ class Screen:
         }
         return sorted((row for row in self.devices if self._meant(row.device)), key=keys[self.sort])
 
-    def _ordered_threads(self) -> list[tuple[str, Cell]]:
+    def _ordered_owners(self) -> list[tuple[str, Cell]]:
         keys = {
             "ios": lambda who: (-who[1].count, who[0]),
             "bytes": lambda who: (-who[1].size, who[0]),
             "latency": lambda who: (-(who[1].mean or 0), who[0]),
             "name": lambda who: who[0],
         }
-        return sorted((who for who in self.threads.items() if self._meant(who[0])), key=keys[self.sort])
+        return sorted((who for who in self.owners.items() if self._meant(who[0])), key=keys[self.sort])
 
     def lines(self, width: int, height: int) -> list[str]:
         """So many lines at most, each so wide at most: a head, devices, threads, I/Os, and what the keys are."""
@@ -111,13 +125,14 @@ class Screen:
             return self._with_ops(found, width, height)
         room = max(0, height - 5)
         devices = self._ordered_devices()[: max(1, room // 4)]
-        found += ["", *table(iostat.LINUX_HEADER, [iostat.linux_cells(row) for row in devices])]
+        found += ["", *ResultTable(DEVICES, [iostat.linux_cells(row) for row in devices]).lines()]
         if self.opened is not None:
-            return self._fitted([*found, "", *io_steps.lines(self.opened, self.names)], width, height, KEYS_OPENED)
+            steps = rendered(io_steps.lines(self.opened, self.names))
+            return self._fitted([*found, "", *steps], width, height, KEYS_OPENED)
         slow = self._slow()[: max(1, room // 4)]
-        threads = self._ordered_threads()[: max(1, room - len(devices) - len(slow) - 4)]
-        found += ["", *table(("thread", "I/O/s", "MiB/s", "mean", "max"), [self._who(*who) for who in threads])]
-        found += ["", *table(("slowest", "latency", "rwbs", "device", "sector", "bytes"), slow)]
+        owners = self._ordered_owners()[: max(1, room - len(devices) - len(slow) - 4)]
+        found += ["", *ResultTable([text("", self.by), *WHO], [self._who(*who) for who in owners]).lines()]
+        found += ["", *ResultTable(SLOW, slow).lines()]
         return self._fitted(found, width, height, KEYS)
 
     def _with_ops(self, found: list[str], width: int, height: int) -> list[str]:
@@ -132,7 +147,7 @@ class Screen:
         stages = max(1, room - room // 4 - len(devices) - (len(classes) - 1))
         found += ["", *classes, "", *stage_lines(self.ops, self._meant_class, stages)]
         found += ["", *slow_lines(slow, max(1, room // 4))]
-        found += ["", *table(iostat.LINUX_HEADER, [iostat.linux_cells(row) for row in devices])]
+        found += ["", *ResultTable(DEVICES, [iostat.linux_cells(row) for row in devices]).lines()]
         return self._fitted(found, width, height, KEYS_OPS)
 
     def _meant_class(self, name: str) -> bool:
@@ -150,9 +165,9 @@ class Screen:
         found += [""] * (height - 1 - len(found))
         return [shown(line)[:width] for line in (*found, keys)][:height]
 
-    def _who(self, name: str, cell: Cell) -> list[str]:
+    def _who(self, name: str, cell: Cell) -> tuple[object, ...]:
         rate, size = cell.count / self.length_s, cell.size / self.length_s / 2**20
-        return [name, iostat.rate(rate), f"{size:.1f}", duration(cell.mean or 0), duration(cell.most or 0)]
+        return name, rate, size, cell.mean or 0, cell.most or 0
 
     def _device(self, io: dict[str, Any]) -> str:
         return "" if io["dev"] is None else device_name(self.names, io["dev"])
@@ -165,13 +180,12 @@ class Screen:
             if kind in (None, io["kind"]) and (self._meant(io_steps.who(io)) or self._meant(self._device(io)))
         ]
 
-    def _slow(self) -> list[list[str]]:
-        rows = []
-        for number, io in enumerate(self._meant_slow(), 1):
-            where = "" if io["sector"] is None else str(io["sector"])
-            name = f"{number} {io_steps.who(io)}"
-            rows.append([name, duration(io["latency_ns"]), str(io["rwbs"]), self._device(io), where, str(io["bytes"])])
-        return rows
+    def _slow(self) -> list[tuple[object, ...]]:
+        return [
+            (f"{number} {io_steps.who(io)}", io["latency_ns"], str(io["rwbs"]), self._device(io), io["sector"],
+             str(io["bytes"]))
+            for number, io in enumerate(self._meant_slow(), 1)
+        ]  # fmt: skip
 
 
 class Top(Iostat):
@@ -179,8 +193,8 @@ class Top(Iostat):
 
     def __init__(self, args: argparse.Namespace, settled: Snapshot, under_way: Snapshot) -> None:
         super().__init__(args, settled, under_way)
-        self.screen = Screen(sort=args.sort, length_s=self.grid.step_ns / 1e9)
-        self._by_thread = Tally(self.grid)
+        self.screen = Screen(sort=args.sort, by=args.by, length_s=self.grid.step_ns / 1e9)
+        self._by, self._by_owner = args.by, Tally(self.grid)
         self._slowest: list[dict[str, Any]] = []
         self._ops = OpsTally(args, settled, self.grid) if args.model is not None else None
         self.look_every_s = 0.1
@@ -189,8 +203,10 @@ class Top(Iostat):
     def take(self) -> Iterator[bytes]:
         """See View."""
         yield from super().take()
-        for batch in io_filter.batches(self.settled, self.rows, "thread"):
-            self._by_thread.add(batch)
+        if self._by != self.screen.by:
+            self._by, self._by_owner = self.screen.by, Tally(self.grid)
+        for batch in io_filter.batches(self.settled, self.rows, self._by):
+            self._by_owner.add(batch)
         found = io_steps.with_steps(self.settled, list(io_log.ios(self.settled, self.rows, "latency", _SLOWEST)))
         self._slowest = slowest_of([*self._slowest, *found], self.grid.step_ns, _SLOWEST)
         if self._ops is not None:
@@ -204,7 +220,7 @@ class Top(Iostat):
     def again(self) -> None:
         """See View."""
         super().again()
-        self._by_thread, self._slowest = Tally(self.grid), []
+        self._by_owner, self._slowest = Tally(self.grid), []
         if self._ops is not None:
             self._ops.again()
 
@@ -213,14 +229,15 @@ class Top(Iostat):
         del begins
         devices = self.device_rows(index, cells)
         until_ns = self.grid.begin_ns(index + 1)
-        threads = {name: cell for (name, _), cell in dict(self._by_thread.take(until_ns)).get(index, {}).items()}
+        owners = {name: cell for (name, _), cell in dict(self._by_owner.take(until_ns)).get(index, {}).items()}
         ended = [io for io in self._slowest if io["end_ns"] < until_ns - self.zero_ns]
         self._slowest = [io for io in self._slowest if io["end_ns"] >= until_ns - self.zero_ns]
         slowest = sorted(ended, key=lambda io: -io["latency_ns"])[:_SLOWEST]
         ops = None if self._ops is None else self._ops.close(index)
         if not self.screen.frozen:
             self.screen.ops = ops
-            self.screen.devices, self.screen.threads, self.screen.slowest = devices, threads, slowest
+            self.screen.devices, self.screen.slowest = devices, slowest
+            self.screen.owners = owners if self._by == self.screen.by else {}
             self.screen.names = self.settled.device_names()
             self.screen.seconds = (until_ns - self.zero_ns) / 1e9
             self._draw()

@@ -11,21 +11,31 @@ from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
 from opline.talk import talk
+from opline_analyses.base.result_table import encoded
 from opline_analyses.base.text import count_of
 from opline_analyses.block import io_filter
 from opline_analyses.block.io_series import Series
+from opline_analyses.commands.options import io_filters
 from opline_analyses.intervals.intervals import Grid, Tally, merged
 from opline_analyses.runs import ledger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from opline_analyses.base.result_table import ResultTable
     from opline_analyses.block.io_sources import Source
     from opline_analyses.intervals.intervals import Batch, Cells
     from opline_analyses.live.snapshot import Snapshot
 
 HOLD_NS = 1_000_000_000  # so long an interval waits for what has ended in it and is not settled (a write with FUA)
 SECOND = 1_000_000_000
+
+
+def formed(args: argparse.Namespace, found: ResultTable, begins: bool = True) -> bytes:
+    """A result in the form that is asked for. ``begins``: CSV with its header."""
+    if args.csv:
+        return "".join(found.csv(begins)).encode()
+    return "".join(found.json()).encode() if args.json else encoded(found.parts())
 
 
 class View:
@@ -36,7 +46,7 @@ class View:
     ) -> None:
         self.args = args
         self.settled, self.under_way = settled, under_way
-        self.rows = io_filter.rows_of(settled, args, source)
+        self.rows = io_filter.rows_of(settled, io_filters(args), source)
         self.zero_ns = self.rows.zero_ns
         self.counted = 0  # I/Os
         self.left_out: dict[str, int] = {}
@@ -162,7 +172,7 @@ class Intervals(View):
 
 def tell_missing(found: list[ledger.Entry]) -> None:
     """What makes the figures doubtful, on standard error, as of a recording."""
-    for line in ledger.warnings(found, "docs/losses.md"):
+    for line in ledger.warnings(found, more="docs/losses.md"):
         talk(line)
 
 

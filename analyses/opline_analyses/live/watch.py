@@ -16,7 +16,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from opline.capture.directory.leftovers import State, sweep
+from opline.capture.directory.leftovers import sweep
+from opline.capture.directory.state import State
 from opline.capture.machine import processes
 from opline.capture.machine.signals import Signals
 from opline.capture.sources.livesource import LiveSource
@@ -49,6 +50,7 @@ class Wish(Value):
     pids: Sequence[int] = ()
     duration_ns: int | None = None
     output: IO[bytes] | None = None  # what the command writes; None: to standard error, and our input is its own
+    begun: str = ""  # what to say once everything traces
 
 
 class RingStream(Stream):
@@ -93,6 +95,9 @@ def watch(view_of: ViewOf, wish: Wish, write: Callable[[bytes], None]) -> tuple[
         source.start(state, signals.mask, [os.getpid()])
         if (ending := signals.pending()) is not None:
             return 128 + ending, 0
+        if wish.begun:
+            talk(wish.begun)
+            sys.stderr.flush()
         child = _started(wish, signals)
         if child is not None:
             stack.callback(processes.end_child, child)

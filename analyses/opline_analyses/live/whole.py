@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING
 from opline.errors import UsageError
 from opline_analyses.base.quantities import duration_ns
 from opline_analyses.block import io_filter
+from opline_analyses.block.bitesize_result import result
 from opline_analyses.block.io_series import Series
 from opline_analyses.block.io_sources import issued
-from opline_analyses.commands import bitesize, heatmap
+from opline_analyses.commands import heatmap
+from opline_analyses.commands.bitesize import limits_of
 from opline_analyses.intervals.buckets import Listed
 from opline_analyses.intervals.intervals import Grid, Tally
-from opline_analyses.live.view import SECOND, View
+from opline_analyses.live.view import SECOND, View, formed
 from opline_analyses.pictures.heatmap import MOST_COLUMNS, Scale, map_of, scale_of
-from opline_analyses.pictures.heatmap_cells import csv_of
+from opline_analyses.pictures.heatmap_cells import table
+from opline_analyses.pictures.heatmap_of import measure_of, number_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +36,7 @@ class Bitesize(View):
     """How large the I/Os are that were issued, those too that do not complete."""
 
     def __init__(self, args: argparse.Namespace, settled: Snapshot, under_way: Snapshot) -> None:
-        self.limits = bitesize.limits_of(args.limits)
+        self.limits = limits_of(args.limits)
         super().__init__(args, settled, under_way, issued())
         self.tally = Tally(Grid(0, 1 << 62), Listed(self.limits))
 
@@ -51,7 +54,7 @@ class Bitesize(View):
         """See View."""
         del until_ns
         cells = {bucket: cell for _, found in self.tally.intervals() for (_, bucket), cell in found.items()}
-        yield bitesize.shown(self.args, self.limits, cells)
+        yield formed(self.args, result(self.limits, cells))
 
 
 class Heatmap(View):
@@ -63,12 +66,13 @@ class Heatmap(View):
     def __init__(self, args: argparse.Namespace, settled: Snapshot, under_way: Snapshot) -> None:
         if args.per_device or any(value is not None for value in (args.unitstime, args.maxcol, args.percentiles)):
             raise UsageError("--unitstime, --per-device, --maxcol and --percentiles are for what has been recorded.")
-        self.measure = heatmap.measure_of(args)
+        asked = heatmap.heatmap_options(args)
+        self.measure = measure_of(asked)
         number = args.rows or 16
         if number < 1:
             raise UsageError("--rows must be 1 or more.")
-        low, high = (heatmap.number_of(args, name, args.unit) for name in ("minlat", "maxlat"))
-        rise = heatmap.number_of(args, "steplat", args.unit)
+        low, high = (number_of(asked, name, asked.units) for name in ("minlat", "maxlat"))
+        rise = number_of(asked, "steplat", asked.units)
         args.log = args.log or high is None
         bounded = low is not None, high is not None
         most = MOST[args.value] if high is None else high - 1
@@ -121,5 +125,5 @@ class Heatmap(View):
         picture = self.args.output is not None and self.args.output.suffix.lower() == ".svg"
         found = map_of(self.tally, series, scale, self.measure)
         if self.args.csv:
-            return csv_of({"": found}).encode()
+            return "".join(table({"": found}).csv()).encode()
         return heatmap.drawn(self.args, None if picture else self.rows, found, "", picture).encode()

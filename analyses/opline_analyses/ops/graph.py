@@ -15,10 +15,9 @@ count (intervals), ops, mean_ns, p50_ns, p99_ns, max_ns, total_ns, share, critic
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -29,12 +28,26 @@ from opline.errors import OplineError
 from opline.model.language import BLOCK_STEPS
 from opline.talk import shown
 from opline_analyses.base.colours import stage_colour
-from opline_analyses.base.text import count_of, encoded, percent, us
+from opline_analyses.base.result_table import (
+    Column,
+    ResultTable,
+    encoded,
+    json_text,
+    label,
+    of_items,
+    plain,
+    share,
+    text,
+    time,
+)
+from opline_analyses.base.text import count_of, percent, us
 from opline_analyses.ops.stages import select_counted
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
 
 if TYPE_CHECKING:
+    from opline_analyses.base.result_table import Part
+
     Graph = nx.DiGraph[str]
 else:
     Graph = nx.DiGraph
@@ -141,27 +154,35 @@ def dot_lines(graph: Graph) -> Iterator[str]:
     yield "}"
 
 
-def text_rows(graph: Graph) -> tuple[list[str], list[list[str]]]:
-    """The edges as a table for people, with a gap behind the names."""
-    header = ["from (us) ", "to ", "count", "mean", "p50", "p99", "time%", "ops%"]
-    rows = []
-    for source, target, d in graph.edges(data=True):
-        times = [us(d[name], 1) for name in ("mean_ns", "p50_ns", "p99_ns")]
-        shares = ["aside", ""] if d["aside"] else [percent(d["share"], 1), percent(d["critical_share"], 1)]
-        rows.append([f"{source} ", f"{target} ", str(d["count"]), *times, *shares])
-    return header, rows
+def _spaced(name: str) -> str:
+    return f"{name} "
 
 
 EDGE_COLUMNS = (
-    "source", "target", "count", "ops", "mean_ns", "p50_ns", "p99_ns", "max_ns", "total_ns", "share", "critical_share",
-    "stage", "kind", "aside",
+    label("source", "from (us) ", _spaced), label("target", "to ", _spaced), Column("count", "count"), Column("ops"),
+    time("mean_ns", "mean", 1), time("p50_ns", "p50", 1), time("p99_ns", "p99", 1), Column("max_ns"),
+    Column("total_ns"), share(title="time%"), share("critical_share", "ops%"), text("stage"), text("kind"),
+    Column("aside", type="bool"),
 )  # fmt: skip
 
 
-def edge_rows(graph: Graph) -> Iterator[dict[str, Any]]:
-    """The edges with all that is known of them."""
-    for source, target, d in graph.edges(data=True):
-        yield {"source": source, "target": target, **{name: d[name] for name in EDGE_COLUMNS[2:]}}
+def edge_table(graph: Graph) -> ResultTable:
+    """The edges with all that is known of them; people read `aside` in place of a share."""
+    edges = ({"source": source, "target": target, **d} for source, target, d in graph.edges(data=True))
+
+    def lines(found: ResultTable) -> Iterator[Part]:
+        shared = found.place("share")
+        shares_seen = ("share", "critical_share")
+        columns = [c._replace(name="", cell=plain) if c.name in shares_seen else c for c in found.columns]
+        rows = []
+        for row in found.rows:
+            cells = list(row)
+            shares = ("aside", "") if row[-1] else [percent(part, 1) for part in row[shared : shared + 2]]
+            cells[shared : shared + 2] = shares
+            rows.append(cells)
+        yield ResultTable(columns, rows, gap=" ")
+
+    return of_items(EDGE_COLUMNS, edges, text=lines)
 
 
 def _writable(graph: Graph) -> Graph:
@@ -198,7 +219,7 @@ def write_graph(graph: Graph, form: str, out: BinaryIO) -> None:
     elif form == "graphml":
         out.write(("\n".join(nx.generate_graphml(_writable(graph))) + "\n").encode())
     else:
-        out.write((json.dumps(nx.node_link_data(graph, edges="edges"), indent=1) + "\n").encode())
+        out.write(json_text(nx.node_link_data(graph, edges="edges")).encode())
 
 
 # --- the difference of two runs ---------------------------------------------------------------------------------------
@@ -217,21 +238,6 @@ class EdgeChange:
     p99_ns: tuple[int | None, int | None]
     share: tuple[float | None, float | None]
     per_op_ns: tuple[float, float]  # total over the run's ops; 0 where the edge is missing
-
-    def record(self) -> dict[str, Any]:
-        """As JSON has it."""
-        return asdict(self)
-
-    def row(self) -> dict[str, Any]:
-        """As CSV has it: what is of one of the runs in columns of its own."""
-        found = self.record()
-        for name in _OF_BOTH:
-            found[f"{name}_a"], found[f"{name}_b"] = found.pop(name)
-        return found
-
-
-_OF_BOTH = ("count", "p50_ns", "p99_ns", "share", "per_op_ns")
-CHANGE_COLUMNS = ("source", "target", "status", "aside", *(f"{name}_{run}" for name in _OF_BOTH for run in "ab"))
 
 
 def difference(before: Graph, after: Graph) -> list[EdgeChange]:
@@ -258,17 +264,33 @@ def difference(before: Graph, after: Graph) -> list[EdgeChange]:
     return sorted(changes, key=lambda c: (-abs(c.per_op_ns[1] - c.per_op_ns[0]), c.source, c.target))
 
 
-def difference_rows(changes: list[EdgeChange]) -> tuple[list[str], list[list[str]]]:
-    """The difference as a table for people: A, B. What else is known of an edge is in the records."""
-    header = ["edge (us) ", "p50 A", "B", "p99 A", "B", "us/op"]
+_OF_BOTH = {"count": "i64", "p50_ns": "i64", "p99_ns": "i64", "share": "f64", "per_op_ns": "f64"}
+CHANGE_COLUMNS = (
+    text("source"), text("target"), text("status"), Column("aside", type="bool"),
+    *(Column(f"{name}_{run}", type=kind) for name, kind in _OF_BOTH.items() for run in "ab"),
+)  # fmt: skip
+CHANGES_SEEN = (
+    label("edge", "edge (us) "), time("p50_ns_a", "p50 A", 1), time("p50_ns_b", "B", 1), time("p99_ns_a", "p99 A", 1),
+    time("p99_ns_b", "B", 1), Column("more_ns", "us/op", lambda ns: f"{ns / 1000:+z.1f}", "f64"),
+)  # fmt: skip
 
-    def both(pair: tuple[int | None, int | None]) -> list[str]:
-        return ["" if v is None else us(v, 1) for v in pair]
 
+def change_table(changes: list[EdgeChange], head: Mapping[str, Any]) -> ResultTable:
+    """The difference of two graphs, what is of one of the runs in columns of its own. ``head`` of the document."""
+    rows = [
+        [c.source, c.target, c.status, c.aside, *(value for name in _OF_BOTH for value in getattr(c, name))]
+        for c in changes
+    ]
+    return ResultTable(
+        CHANGE_COLUMNS, rows, text=lambda _: (_changes_seen(changes),),
+        document=lambda _: {**head, "edges": [asdict(c) for c in changes]},
+    )  # fmt: skip
+
+
+def _changes_seen(changes: list[EdgeChange]) -> ResultTable:
     rows = []
     for c in changes:
         sign = {"added": "+ ", "removed": "- ", "both": ""}[c.status]
-        grown = (c.per_op_ns[1] - c.per_op_ns[0]) / 1000
         edge = f"{sign}{c.source} → {c.target} " + ("(aside) " if c.aside else "")
-        rows.append([edge, *both(c.p50_ns), *both(c.p99_ns), f"{grown:+z.1f}"])
-    return header, rows
+        rows.append([edge, *c.p50_ns, *c.p99_ns, c.per_op_ns[1] - c.per_op_ns[0]])
+    return ResultTable(CHANGES_SEEN, rows, gap=" ")

@@ -86,7 +86,7 @@ def interference(run: Run, op_id: int, chosen: tuple[str, Sequence[object]] | No
     which, parameters = ("", ()) if chosen is None else (f"AND r.request_id IN ({chosen[0]})", chosen[1])
     found = run.rows(
         f"""SELECT DISTINCT r.request_id, r.dev, r.rwbs, r.queue_ns, r.first_issue_ns, r.complete_ns
-           FROM links l JOIN requests r USING (request_id)
+           FROM links l JOIN all_requests r USING (request_id)
            WHERE l.op_id = ? AND r.queue_ns IS NOT NULL AND r.first_issue_ns IS NOT NULL AND r.complete_ns IS NOT NULL
              {which}
            ORDER BY r.queue_ns, r.request_id""",
@@ -98,7 +98,7 @@ def interference(run: Run, op_id: int, chosen: tuple[str, Sequence[object]] | No
 def _blame(run: Run, op_id: int, request: int, dev: int, rwbs: str, queue: int, issue: int, complete: int) -> Blame:
     rows = run.rows(
         """SELECT r.request_id, r.first_issue_ns, r.complete_ns, r.op_id, o.class, r.queue_comm, r.op_count
-           FROM requests r LEFT JOIN ops o USING (op_id)
+           FROM all_requests r LEFT JOIN all_ops o USING (op_id)
            WHERE r.dev = ? AND r.request_id != ? AND r.first_issue_ns < ? AND r.complete_ns > ?""",
         [dev, request, complete, queue],
     )

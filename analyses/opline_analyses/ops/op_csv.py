@@ -9,8 +9,6 @@ the stage columns and unattributed_ns sum to latency_ns. An empty cell is unknow
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from contextlib import contextmanager
 from functools import cache
@@ -18,9 +16,10 @@ from typing import TYPE_CHECKING
 
 from opline import _core
 from opline.correlation import temporary_file_failed
+from opline_analyses.base.result_table import csv_header, identifier
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator
     from typing import IO, Any, BinaryIO
 
     import numpy as np
@@ -63,10 +62,17 @@ _OP_NUMBERS = (
 _OP_TEXTS = ("class", "host", "comm", "reason")
 
 
-def stage_column(name: str) -> str:
-    """The column of a stage: its name and _ns; `stage_` before it where that is a fixed column's."""
-    column = f"{name}_ns"
-    return f"stage_{column}" if column in {c for c, _ in FIXED} | {"unattributed_ns"} else column
+UNATTRIBUTED = "unattributed_ns"
+
+
+def stage_columns(names: Iterable[str]) -> list[str]:
+    """The columns of stages: identifiers that end in _ns; with `stage_` before them where that is a fixed column's."""
+    fixed = {*(c for c, _ in FIXED), UNATTRIBUTED}
+    found: list[str] = []
+    for name in names:
+        own = f"stage {name}" if f"{identifier(name)}_ns" in fixed else name
+        found.append(f"{identifier(own, (column.removesuffix('_ns') for column in found))}_ns")
+    return found
 
 
 @contextmanager
@@ -96,7 +102,7 @@ def feed(run: Run, which: Selection, rows: _core.OpCsv, *, stages: bool = False,
     import numpy as np
 
     ids = run.con.execute(which.sql(), list(which.parameters)).fetchnumpy()["op_id"]
-    (last,) = run.row("SELECT coalesce(max(op_id), -1) FROM ops")
+    (last,) = run.row("SELECT coalesce(max(op_id), -1) FROM all_ops")
     places = np.full(last + 1, -1, np.int64)
     places[ids] = ids if stages else np.arange(len(ids))
     number_of = cache(rows.add_text)
@@ -122,58 +128,50 @@ def _feed_stages(run: Run, places: np.ndarray[Any, Any], rows: _core.OpCsv, numb
 
 def _feed_ops(run: Run, places: np.ndarray[Any, Any], rows: _core.OpCsv, number_of: Any) -> None:
     import numpy as np
-    import pyarrow as pa
 
-    from opline_analyses.runs.columns import ABSENT, batches, filled, numbers
+    from opline_analyses.runs.columns import ABSENT, batches, filled, mask, numbers, plain, without_absent
 
     for whole in batches(run, "ops", (*_OP_NUMBERS, *_OP_TEXTS, "object")):
-        wanted = places[whole.column("op_id").to_numpy()] >= 0
-        batch = whole if wanted.all() else whole.filter(pa.array(wanted))
+        wanted = places[plain(whole.column("op_id"))] >= 0
+        batch = whole if wanted.all() else whole.filter(mask(wanted))
         columns = [filled(batch.column(c), np.int64, ABSENT) for c in _OP_NUMBERS]
         texts = [numbers(batch.column(c), number_of) for c in _OP_TEXTS]
-        objects = batch.column("object").fill_null("")
+        objects = without_absent(batch.column("object"))
         _valid, offsets, data = objects.buffers()
         ends = np.frombuffer(offsets, np.int32)[objects.offset : objects.offset + len(objects) + 1]
         rows.ops((places[columns[0]], *columns), *texts, ends, b"" if data is None else data)
 
 
 def _feed_bios(run: Run, places: np.ndarray[Any, Any], rows: _core.OpCsv, number_of: Any) -> None:
-    from opline_analyses.runs.columns import BATCH_ROWS, numbers
+    from opline_analyses.runs.columns import BATCH_ROWS, numbers, plain
 
     first = run.con.sql(
         """SELECT l.op_id, min(b.bio_id) AS bio_id, arg_min(b.kind, b.bio_id) AS kind
            FROM links l JOIN bios b USING (bio_id) GROUP BY l.op_id"""
     )
     for batch in first.to_arrow_reader(BATCH_ROWS):
-        ops, bios = (batch.column(c).to_numpy() for c in ("op_id", "bio_id"))
+        ops, bios = (plain(batch.column(c)) for c in ("op_id", "bio_id"))
         wanted = places[ops] >= 0
         kinds = numbers(batch.column("kind").dictionary_encode(), number_of)
         rows.bios(places[ops[wanted]], bios[wanted], kinds[wanted])
 
 
 def _feed_clients(run: Run, places: np.ndarray[Any, Any], rows: _core.OpCsv) -> None:
-    from opline_analyses.runs.columns import BATCH_ROWS
+    from opline_analyses.runs.columns import BATCH_ROWS, plain
 
     found = run.con.sql("SELECT op_id, client_ns::BIGINT AS client_ns FROM client_ops WHERE client_ns IS NOT NULL")
     for batch in found.to_arrow_reader(BATCH_ROWS):
-        ops, values = (batch.column(c).to_numpy() for c in ("op_id", "client_ns"))
+        ops, values = (plain(batch.column(c)) for c in ("op_id", "client_ns"))
         wanted = places[ops] >= 0
         rows.clients(places[ops[wanted]], values[wanted])
-
-
-def _header(columns: Sequence[str]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow(columns)
-    return text.getvalue().encode()
 
 
 def write(rows: _core.OpCsv, out: BinaryIO, *, stages: bool = False) -> None:
     """Writes the header and all rows. ``stages``: as ``rows`` was made. Raises OplineError."""
     if stages:
-        out.write(_header(STAGE_COLUMNS))
+        out.write(csv_header(STAGE_COLUMNS))
     else:
-        met = [stage_column(s) for s in rows.stages_in_order()]
-        out.write(_header([*(c for c, _ in FIXED), *met, "unattributed_ns"]))
+        out.write(csv_header([*(c for c, _ in FIXED), *stage_columns(rows.stages_in_order()), UNATTRIBUTED]))
     while chunk := _next(rows):
         out.write(chunk)
 

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
+from opline.steps import STEPS
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
 
 CHUNK_OPS = 4096
-_STEPS = (("Q", "queue_ns"), ("G", "getrq_ns"), ("I", "insert_ns"), ("D", "issue_ns"), ("C", "complete_ns"))
+_STEPS = tuple((step.letter, step.column) for step in STEPS)
 _PARTS = ("transitions", "stages", "states", "requests", "deferred")
 
 
@@ -143,6 +144,7 @@ class OpDetail:
     no_request: str | None
     unattributed_ns: int | None
     unknown_ns: int | None
+    unsplit: bool = False
     transitions: list[Passed] = field(default_factory=list)
     stages: list[Interval] = field(default_factory=list)
     states: list[InState] = field(default_factory=list)
@@ -163,7 +165,8 @@ class OpDetail:
 
 
 _OPS = """SELECT op_id, class, object, key, pid, begin_ns, end_ns, latency_ns, complete, reason, tainted, offset_bytes,
-    length_bytes, no_request, unattributed_ns, unknown_ns FROM ops WHERE op_id BETWEEN {low} AND {high}"""
+    length_bytes, no_request, unattributed_ns, unknown_ns, coalesce(unsplit, false)
+    FROM ops WHERE op_id BETWEEN {low} AND {high}"""
 _TRANSITIONS = """SELECT op_id, ts_ns, point, event, tid, cpu, comm, late, aside FROM transitions
     WHERE op_id BETWEEN {low} AND {high} AND op_id IN (SELECT op_id FROM chunk) ORDER BY op_id, seq"""
 _STAGES = """SELECT op_id, stage, kind, from_point, to_point, begin_ns, duration_ns, request_id,

@@ -37,6 +37,9 @@ class StageRows:
         return np.searchsorted(self.op, np.arange(ops + 1))
 
 
+NO_STAGE = (1 << 32) - 1  # of rows of other programs' ops, which have no place
+
+
 def stage_rows(run: Run, place: Column, stages: dict[str, int]) -> StageRows:
     """The rows of the ops that have a ``place`` (by op_id; -1: none). ``stages``: the number of each name."""
     parts: list[tuple[Column, ...]] = []
@@ -51,7 +54,7 @@ def _read(run: Run, place: Column, stages: dict[str, int]) -> Iterator[tuple[Col
         op = place[filled(batch.column("op_id"), np.int64)]
         rows: tuple[Column, ...] = (
             filled(batch.column("seq"), np.int64),
-            numbers(batch.column("stage"), stages.__getitem__),
+            numbers(batch.column("stage"), lambda name: stages.get(name, NO_STAGE)),
             filled(batch.column("begin_ns"), np.int64),
             filled(batch.column("duration_ns"), np.int64),
             filled(batch.column("tid"), np.int64, ABSENT),

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from opline import _core
 from opline.errors import OplineError
 from opline.values import Value
-from opline_analyses.runs.columns import batches, filled, numbers
+from opline_analyses.runs.columns import batches, filled, numbers, plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,6 +55,16 @@ class Deferred(Value):
     bytes: int
     done: int
     wait_ns: int
+
+
+class BothWays(Value):
+    """Request and reply together, between two hosts: how many, their mean, and the greatest bound of one way."""
+
+    parent_host: str
+    child_host: str
+    count: int
+    mean_ns: float
+    bound_ns: int
 
 
 class StageTable(Value):
@@ -93,6 +103,14 @@ def select_counted(run: Run, which: Selection, tainted: bool) -> tuple[int, int,
     )
     n, incomplete, touched = (int(v) for v in row)
     return (n if tainted else n - touched), incomplete, touched
+
+
+def left_out(incomplete: int, tainted: int, counted: bool) -> list[str]:
+    """What does not count, in a line, if there is such. ``counted``: tainted ops do count."""
+    if not incomplete and (counted or not tainted):
+        return []
+    others = "." if counted else f", {tainted} tainted by lost events (--tainted counts them)."
+    return [f"left out: {incomplete} incomplete{others}"]
 
 
 def _row(found: Mapping[str, Any]) -> StageRow:
@@ -139,12 +157,12 @@ def stage_table(run: Run, which: Selection, tainted: bool = False) -> StageTable
     import numpy as np
 
     n, incomplete, touched = select_counted(run, which, tainted)
-    (last,) = run.row("SELECT coalesce(max(op_id), -1) FROM ops")
+    (last,) = run.row("SELECT coalesce(max(op_id), -1) FROM all_ops")
     counts = np.zeros(last + 1, np.uint8)
     counts[run.con.execute("SELECT op_id FROM counted").fetchnumpy()["op_id"]] = 1
     programs = run.rows(
-        """SELECT pid, coalesce(arg_min(comm, op_id) FILTER (begin_tid = pid), arg_min(comm, op_id)), count(*) FROM ops
-           WHERE op_id IN (SELECT op_id FROM counted) GROUP BY pid"""
+        """SELECT pid, coalesce(program, arg_min(comm, op_id) FILTER (begin_tid = pid), arg_min(comm, op_id)), count(*)
+           FROM ops WHERE op_id IN (SELECT op_id FROM counted) GROUP BY pid, program"""
     )
     found = _statistics(run, counts)
     found["programs"] = [{"pid": pid, "name": name, "ops": count} for pid, name, count in programs]
@@ -167,7 +185,7 @@ def _statistics(run: Run, counts: np.ndarray[Any, np.dtype[np.uint8]] | None) ->
     if counts is not None:
         columns = ("latency_ns", "unattributed_ns", "unknown_ns")
         for batch in batches(run, "ops", ("op_id", *columns)):
-            kept = counts[batch.column("op_id").to_numpy()] == 1
+            kept = counts[plain(batch.column("op_id"))] == 1
             statistics.ops(*(filled(batch.column(c), np.int64)[kept] for c in columns))
     names: dict[str, int] = {}
 

@@ -8,14 +8,19 @@ four parts sum to the stage, to the nanosecond.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from opline.errors import OplineError
-from opline_analyses.base.text import WIDTH, count_of, percent, shortened, table, table_digits, us, wrapped
-from opline_analyses.ops.stages import select_counted, stages_in_order
+from opline_analyses.base.result_table import Column, ResultTable, label, text, time
+from opline_analyses.base.screen import WIDTH
+from opline_analyses.base.text import count_of, percent, shortened, table_digits, us, wrapped
+from opline_analyses.ops.stages import left_out, select_counted, stages_in_order
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
+
+if TYPE_CHECKING:
+    from opline_analyses.base.result_table import Part, Row
 
 PARTS = ("on_cpu_ns", "runnable_ns", "blocked_io_ns", "blocked_ns")
 
@@ -93,8 +98,8 @@ def state_table(run: Run, which: Selection, tainted: bool = False) -> StateTable
     return StateTable(ops, incomplete, touched, rows, whole, latency)
 
 
-def _cells(r: StateRow, digits: int) -> list[str]:
-    times = [us(getattr(r, name) / r.covered, digits) if r.covered else "" for name in ("known_ns", *PARTS)]
+def _cells(r: StateRow) -> list[object]:
+    times = [getattr(r, name) / r.covered if r.covered else None for name in ("known_ns", *PARTS)]
     return [r.stage, str(r.count) if r.covered == r.count else f"{r.covered}/{r.count}", *times]
 
 
@@ -106,17 +111,31 @@ def _waker(r: StateRow, room: int) -> str:
     return shortened(r.woken_by, room - len(share)) + share
 
 
-def state_lines(t: StateTable) -> Iterator[str]:
-    """The table for people: means over the ops that are covered."""
+def result(t: StateTable, tainted: bool = False) -> ResultTable:
+    """Of each stage the sums; what people read are means over the ops that are covered."""
+    notes = left_out(t.incomplete, t.tainted, tainted)
+    notes += [] if t.sums else ["the states do not sum to the stages: the run is damaged."]
+    texts = ("stage", "woken_by")
+    columns = [text(name) if name in texts else Column(name) for name in StateRow._fields]
+    head = {"schema": "opline states 1", "ops": t.ops, "latency_ns": t.latency_ns}
+    return ResultTable(
+        columns, [*t.stages, t.covered], totals=1, found=t, notes=notes, text=lambda found: _text(t, found.rows),
+        document=lambda found: {**head, "stages": list(found.items())},
+    )  # fmt: skip
+
+
+def _text(t: StateTable, found: Sequence[Row]) -> Iterator[Part]:
     digits = table_digits(t.latency_ns / t.ops if t.ops else 0)
-    header = ["stage (us)", "count", "mean", "on CPU", "runnable", "blk I/O", "blocked"]
-    rows = [_cells(r, digits) for r in t.stages]
-    rows.append(["covered", str(t.ops), *_cells(t.covered, digits)[2:]])
-    room = WIDTH - sum(max(map(len, column)) + 1 for column in zip(header, *rows, strict=True))
-    wakers = [*(_waker(r, room) for r in t.stages), ""]
+    means = [time("mean_ns", "mean", digits), time("on_cpu_ns", "on CPU", digits)]
+    means += [time("runnable_ns", "runnable", digits), time("blocked_io_ns", "blk I/O", digits)]
+    columns = [label("stage", "stage (us)"), Column("count", "count"), *means, time("blocked_ns", "blocked", digits)]
+    of = [StateRow(*row) for row in found]
+    rows = [_cells(r) for r in of[:-1]]
+    rows.append(["covered", str(t.ops), *_cells(t.covered)[2:]])
+    room = WIDTH - sum(width + 1 for width in ResultTable(columns, rows).widths())
+    wakers = [*(_waker(r, room) for r in of[:-1]), ""]
     rows = [[*row, waker] for row, waker in zip(rows, wakers, strict=True)]
-    header.append("woken by")
-    yield from table(header, rows, gap=" ", right=[h not in ("stage (us)", "woken by") for h in header], names=(0,))
+    yield ResultTable([*columns, text("woken_by", "woken by")], rows, totals=1, gap=" ")
     known, whole = us(t.covered.known_ns / t.ops, 3), us(t.latency_ns / t.ops, 3)
     share = percent(t.covered.known_ns, t.latency_ns)
     yield from wrapped(f"mean of {count_of(t.ops, 'op')}: covered {known} of latency {whole} us ({share} %)")

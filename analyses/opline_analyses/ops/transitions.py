@@ -1,21 +1,27 @@
 # SPDX-License-Identifier: MIT
 """Transition lists: one op, line by line, with its block requests between the points where they fall.
 
-Takes an `OpDetail`, gives lines. Two styles: ours, and the one of the ceph-devel mail ("performance latency analysis
-with LTTng"), to the character.
+Takes an `OpDetail`, gives lines. Applications may have styles of their own (the hook `op_list`).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Iterator, Mapping
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from opline.applications import table as applications
 from opline.model.language import BLOCK_STEPS
 from opline_analyses.base.colours import STATES
 from opline_analyses.base.quantities import seconds
-from opline_analyses.base.text import WIDTH, count_of, device_name, level, shortened, table, us, wrapped
-from opline_analyses.ops.oplist import InState, Interval, OpDetail, Passed, Request
+from opline_analyses.base.result_table import ResultTable, label, text, time
+from opline_analyses.base.screen import WIDTH
+from opline_analyses.base.text import count_of, device_name, level, shortened, us, wrapped
+from opline_analyses.ops.oplist import InState, Interval, OpDetail, Request
+
+if TYPE_CHECKING:
+    from opline_analyses.base.result_table import Part
 
 STEPS = (
     ("Q", "queue_ns"),
@@ -30,6 +36,7 @@ STEPS = (
 
 
 END = 1 << 31
+FOLD, EDGE = 24, 8  # more block steps than that in a row are folded; as many at each end are not
 HANG = 4  # where the second line of a sentence begins
 
 
@@ -165,7 +172,9 @@ def header_of(op: OpDetail) -> str:
     if op.length_bytes is not None:
         parts.append(f"{op.length_bytes} B" + (f" at {op.offset_bytes}" if op.offset_bytes is not None else ""))
     if op.tainted:
-        parts.append("tainted: events were lost meanwhile")
+        parts.append("tainted: its begin or its end can have been lost")
+    elif op.unsplit:
+        parts.append("events were lost meanwhile: the latency is exact, a stage is unknown")
     return "  ".join(p for p in parts if p)
 
 
@@ -182,12 +191,30 @@ def footer_of(op: OpDetail) -> str:
     return text
 
 
-def default_list(op: OpDetail) -> Iterator[str]:
-    """Our style: time since begin, time since the last line on the critical path, the stage that ends here, ..."""
+def default_list(op: OpDetail, unfold: bool = False) -> Iterator[str]:
+    """Our style: time since begin, time since the last line on the critical path, the stage that ends here, ... Without
+    ``unfold`` the steps of many block requests are one line, but for the first and the last ones.
+    """
     yield from wrapped(header_of(op))
-    yield from _aligned(op, lines_of(op))
+    yield from _aligned(op, lines_of(op) if unfold else list(_folded(lines_of(op))))
     yield from wrapped(footer_of(op))
     yield from deferred_list(op)
+
+
+def _folded(lines: list[Line]) -> Iterator[Line]:
+    """Runs of more than FOLD block steps between two points, with those in the middle as one line."""
+    for is_step, found in groupby(lines, key=lambda line: line.what.startswith(" ")):
+        run = list(found)
+        if not is_step or len(run) <= FOLD:
+            yield from run
+            continue
+        middle = run[EDGE:-EDGE]
+        critical = [line for line in middle if line.critical]
+        stages = f"{len(critical)} stages" if critical else ""
+        end_ns = critical[-1].ts_ns if critical else middle[-1].ts_ns
+        yield from run[:EDGE]
+        yield Line(end_ns, stages, f"  … {len(middle)} more steps (--unfold)", "", "", bool(critical), "")
+        yield from run[-EDGE:]
 
 
 def _aligned(op: OpDetail, lines: list[Line]) -> Iterator[str]:
@@ -262,7 +289,18 @@ def deferred_list(op: OpDetail) -> Iterator[str]:
         yield from wrapped(f"  later: {what} on the disk: {when}, {place} by {thread_name(d.comm, d.tid)}{marks}")
 
 
-def state_list(op: OpDetail) -> Iterator[str]:
+STATE_COLUMNS = (
+    label("stage", "stage"), label("thread", "thread"), time("duration_ns", "us"), time("on_cpu_ns", "on CPU"),
+    time("runnable_ns", "runnable"), time("blocked_io_ns", "blk I/O"), time("blocked_ns", "blocked"),
+    label("woken_by", "woken by"),
+)  # fmt: skip
+WHEN_COLUMNS = (
+    time("at_ns", "at us"), time("duration_ns", "us"), label("thread", "thread"), text("state", "state"),
+    label("woken_by", "woken by"),
+)  # fmt: skip
+
+
+def state_list(op: OpDetail) -> Iterator[Part]:
     """What the thread at the end of each stage did in it, where sched events tell."""
     known = [s for s in op.stages if s.on_cpu_ns is not None]
     if not known:
@@ -276,16 +314,12 @@ def state_list(op: OpDetail) -> Iterator[str]:
     for s in known:
         times = (s.duration_ns, s.on_cpu_ns, s.runnable_ns, s.blocked_io_ns, s.blocked_ns)
         thread = thread_name(names.get(s.states_tid or 0), s.states_tid)
-        rows.append([_short(s), thread, *map(us, times), thread_name(s.woken_by_comm, s.woken_by_tid)])
-    header = ["stage", "thread", "us", "on CPU", "runnable", "blk I/O", "blocked", "woken by"]
-    to_right = [h not in ("stage", "thread", "woken by") for h in header]
-    names_of = [i for i, right in enumerate(to_right) if not right]
-    lines = table(header, rows, gap=" ", right=to_right, names=names_of, width=WIDTH - 2)
-    yield from (f"  {line}" for line in lines)
+        rows.append([_short(s), thread, *times, thread_name(s.woken_by_comm, s.woken_by_tid)])
+    yield ResultTable(STATE_COLUMNS, rows, gap=" ", indent=2)
     yield from _when_list(op, names)
 
 
-def _when_list(op: OpDetail, names: Mapping[int, str | None]) -> Iterator[str]:
+def _when_list(op: OpDetail, names: Mapping[int, str | None]) -> Iterator[Part]:
     """When its threads did it: what goes on from one stage to the next is one line."""
     lines: list[InState] = []
     for part in op.states:
@@ -304,53 +338,20 @@ def _when_list(op: OpDetail, names: Mapping[int, str | None]) -> Iterator[str]:
     yield "  and when:"
     rows = [
         [
-            us(part.begin_ns - op.begin_ns), us(part.duration_ns), thread_name(names.get(part.tid), part.tid),
+            part.begin_ns - op.begin_ns, part.duration_ns, thread_name(names.get(part.tid), part.tid),
             STATES[f"{part.state}_ns"][0], thread_name(part.woken_by_comm, part.woken_by_tid),
         ]
         for part in lines
     ]  # fmt: skip
-    header = ["at us", "us", "thread", "state", "woken by"]
-    lines_of_table = table(
-        header, rows, gap=" ", right=[h.endswith("us") for h in header], names=(2, 4), width=WIDTH - 2
-    )
-    yield from (f"  {line}" for line in lines_of_table)
+    yield ResultTable(WHEN_COLUMNS, rows, gap=" ", indent=2)
     timed = {part.seq for part in op.states}
     untimed = sum(s.on_cpu_ns is not None and s.duration_ns > 0 for s in op.stages) - len(timed)
     if untimed:
         yield f"  of {count_of(untimed, 'more stage')} only the sums are known: states changed too often"
 
 
-# --- ceph-devel -------------------------------------------------------------------------------------------------------
-
-
-def mail_label(t: Passed) -> str:
-    """An event's own name with a colon, or the point's where the model made it of a field: mark_flagpt:started_2
-    (C1.7).
-    """
-    name, _, again = t.point.partition("#")
-    if t.event is None:
-        return f"{t.point}:"
-    if name == t.event:
-        return f"{t.event}:"
-    if ":mark_flag_point" in t.event:
-        name = "mark_flagpt:" + name.removeprefix("mark_flagpt:").rpartition(".")[2]
-    return f"{name}_{again}" if again else name
-
-
-def ceph_devel_list(op: OpDetail) -> Iterator[str]:
-    """The mail's list (C1.6), late points included. A delta is the difference of two whole numbers of microseconds
-    since the first state, so the deltas sum to the total whatever the nanoseconds are.
-    """
-    name = op.object if op.object is not None else op.key or f"op {op.op_id}"
-    yield f"Op Transition list for {name}, {len(op.transitions)} states"
-    yield "  - [ ThrID   us ]"
-    first_ns, last_us = (op.transitions[0].ts_ns if op.transitions else 0), 0
-    for n, t in enumerate(op.transitions):
-        at_us = (t.ts_ns - first_ns) // 1000
-        arrow = "    ->" if n else "Start->"
-        yield f"  - [ {'' if t.tid is None else str(t.tid)[-5:]:>5} {at_us - last_us:+05d}] {arrow} {mail_label(t)}"
-        last_us = at_us
-    yield f"  === > Total: {last_us} us"
-
-
-STYLES = {"default": default_list, "ceph-devel": ceph_devel_list}
+#: By name: an op as lines, with or without (`unfold`) every step of its block requests. Those of applications have
+#: complete ops only, and nothing between them.
+STYLES: dict[str, Callable[[OpDetail, bool], Iterator[Part]]] = {"default": default_list}
+for hook in applications.hooks("op_list"):
+    STYLES |= hook.STYLES

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opline_analyses.base.text import csv_text
+from opline_analyses.base.result_table import Column, ResultTable, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,32 +30,31 @@ def document(heatmap: Map) -> dict[str, object]:
     }  # fmt: skip
 
 
-def csv_of(maps: Mapping[str, Map]) -> str:
+def table(maps: Mapping[str, Map]) -> ResultTable:
     """The cells of maps by their groups' names, those of a column from below; a column without any is a row, too. Names
     say ns or bytes; numbers of two columns of text are what they were there, in a unit that nobody knows.
     """
     unit, divisor = _unit(next(iter(maps.values())).measure)
-    edges = [f"{name}{unit}" for name in ("low", "high", "sum")]
+    kind = "i64" if divisor == 1 else "f64"
+    low, high, whole = (Column(f"{name}{unit}", type=kind) for name in ("low", "high", "sum"))
 
-    def number(value: int | None) -> object:
-        return "" if value is None else value if divisor == 1 else value / divisor
+    def number(value: int | None) -> float | None:
+        return value if value is None or divisor == 1 else value / divisor
 
-    def rows() -> Iterator[dict[str, object]]:
+    def rows() -> Iterator[tuple[object, ...]]:
         for group, found in maps.items():
             columns: list[list[tuple[int, Cell]]] = [[] for _ in range(found.columns)]
             for (column, row), cell in sorted(found.cells.items()):
                 columns[column].append((row, cell))
             for column, cells in enumerate(columns):
                 begin = found.begin_ns + column * found.step_ns
-                when = {"group": group, "begin_ns": begin, "end_ns": begin + found.step_ns}
+                when = (group, begin, begin + found.step_ns)
                 for row, cell in cells:
-                    low, high = found.edges_of(row)
-                    values = (number(low), number(high), number(cell.total))
-                    yield when | dict(zip(edges, values, strict=True)) | {"count": cell.count}
+                    yield (*when, *map(number, found.edges_of(row)), cell.count, number(cell.total))
                 if not cells:
-                    yield when | dict(zip(edges, ("", "", 0), strict=True)) | {"count": 0}
+                    yield (*when, None, None, 0, 0)
 
-    return csv_text(["group", "begin_ns", "end_ns", *edges[:2], "count", edges[2]], rows())
+    return ResultTable((text("group"), Column("begin_ns"), Column("end_ns"), low, high, Column("count"), whole), rows())
 
 
 def _unit(measure: Measure) -> tuple[str, int]:

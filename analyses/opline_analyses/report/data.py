@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from opline import memory
 from opline.errors import OplineError
 from opline.talk import shown
 from opline_analyses.base.colours import STATES, STATES_UNKNOWN
@@ -51,6 +52,7 @@ from opline_analyses.why.why import compare_sets
 
 BLOB_LIMIT = 3_600_000  # bytes; base64 makes 4.8 MB of them
 FULL_ROWS = 4_000_000  # rows of stages: more are not tried in full
+FULL_OP_BYTES = 25  # of an op in full, at least: more ops than fit so are not tried
 DETAIL, SLOWEST, FEWEST = 12_000, 2_000, 50
 OPS_SHARE = 0.8  # of a page, at most, for what each op has
 DETAIL_BYTES = 110  # of an op in detail, about
@@ -73,24 +75,29 @@ def page_data(
     """
     table = stage_table(run, which, tainted)
     (rows,) = run.row("SELECT count(*) FROM stages")
+    memory.give_back()
     tested = _checks(run, which, table, rows)
     total = rows  # of the ops that are chosen
     if rows > FULL_ROWS:
         chosen = f"SELECT count(*) FROM stages WHERE op_id IN ({which.of('o.op_id')})"
         (total,) = run.row(chosen, which.parameters)
+    memory.give_back()
     why = _why(run, which, tainted) if total <= FULL_ROWS else None
     select_counted(run, which, True)
+    memory.give_back()
     ops = read_ops(run, run.first_op_ns() if from_first_op else run.start_ns())
     stages = _stages(run, table)
     number = {name: n for n, (name, _) in enumerate(stages)}
+    memory.give_back()
     head = _head(run, ops, table, stages, tested, tainted)
     head["why"] = why
     lanes = Columns()
     whole = which == Selection()
     window = (head["first_ns"], head["span_ns"])
     head["devices"] = add_devices(lanes, run, ops.start_ns, window, whole)
+    memory.give_back()
     columns: Columns | None = None
-    if total <= FULL_ROWS:
+    if total <= FULL_ROWS and len(ops) * FULL_OP_BYTES <= limit:
         columns, parts = _full(run, ops, number, lanes.copy())
         if columns.size > limit:
             columns = None
@@ -103,7 +110,8 @@ def page_data(
 
 def _stages(run: Run, table: StageTable) -> list[tuple[str, str]]:
     """The stages of all ops with their kinds: those that count in their order, then those of others only."""
-    kinds = dict(run.rows("SELECT stage, any_value(kind) FROM stages GROUP BY stage ORDER BY stage"))
+    theirs = " SEMI JOIN ops USING (op_id)" if run.alone else ""
+    kinds = dict(run.rows(f"SELECT stage, min(kind) FROM stages{theirs} GROUP BY stage ORDER BY stage"))
     counted = [row.stage for row in table.stages]
     return [(name, kinds[name]) for name in (*counted, *(k for k in kinds if k not in set(counted)))]
 
@@ -180,7 +188,7 @@ def _details(columns: Columns, run: Run, ops: Ops, found: Details, chosen: Colum
     paths = add_stages(columns, found.rows, begin + ops.start_ns, len(chosen), found.states)
     add_lists(columns, "paths", paths)
     names = add_requests(columns, found.requests, len(chosen), ops.start_ns, begin)
-    devs = run.rows("SELECT DISTINCT dev FROM requests ORDER BY dev")
+    devs = run.rows("SELECT DISTINCT dev FROM all_requests ORDER BY dev")
     known = run.device_names()
     return {
         **names,
@@ -225,8 +233,8 @@ def _rounded(
         ops = ops.ordered(np.lexsort((ops.latency_ns, ops.begin_ns // tick_ns)))
     cells = cells_of(ops.begin_ns, ops.latency_ns, tick_ns)
     counts = np.ones(len(ops), bool) if tainted else ~ops.tainted
-    order = sample_order(cells, ops.latency_ns, SLOWEST)
-    chosen = np.sort(order[:DETAIL])
+    order = sample_order(cells, ops.latency_ns, SLOWEST)[:DETAIL].copy()
+    chosen = np.sort(order)
     counted = np.where(counts, cells.cell, -1)
     found = sums(run, ops.place, counted, len(cells.row), number, len(ops), chosen)
     rows = found.rows
@@ -239,8 +247,11 @@ def _rounded(
     columns.add("cell.count", np.bincount(cells.cell[counts], minlength=len(cells.row)))
     columns.add("cell.stages", found.by_cell.T.ravel())
     which, lists = _thread_lists(run, ops, number, found)
+    del found, counted
+    memory.give_back()
     columns, said = with_kinds(columns, run, ops, cells, which, lists, limit - len(chosen) * DETAIL_BYTES, numbers)
     first = chosen
+    memory.give_back()
     details = _read_details(run, ops, rows_of(rows, chosen, len(ops)), chosen)
     while True:
         page = columns.copy()

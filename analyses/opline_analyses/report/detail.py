@@ -15,14 +15,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from opline.steps import STEPS
 from opline_analyses.ops.oplist import REQUEST_COLUMNS, REQUESTS
 from opline_analyses.ops.rows import Column, StageRows, fingerprints
 from opline_analyses.report.columns import Columns, zigzag
 from opline_analyses.report.ops import listed
+from opline_analyses.runs.columns import array_of, plain
 from opline_analyses.runs.run import Run
 
 ABSENT_TIME = -1
-_REQUEST_STEPS = {"q": "queue_ns", "g": "getrq_ns", "i": "insert_ns", "d": "issue_ns", "c": "complete_ns"}
+_REQUEST_STEPS = {step.letter.lower(): step.column for step in STEPS}
 _KNOWN = ("sector", "nr_sectors", "in_flight")
 STATE_COLUMNS = ("on_cpu", "runnable", "blocked_io")  # blocked otherwise: the rest of the stage
 _STATE_NUMBERS = "list_position(['on_cpu', 'runnable', 'blocked_io', 'blocked'], state) - 1"
@@ -79,8 +81,8 @@ def states_of(run: Run, op_ids: Column) -> StageStates | None:
                    coalesce(state, []) AS state, coalesce(timed.duration_ns, []) AS duration_ns
             FROM stages SEMI JOIN chunk USING (op_id) LEFT JOIN timed USING (op_id, seq)"""
     ).to_arrow_table()
-    whole = {name: found[name].to_numpy().astype(np.int64) for name in ("op_id", "seq", "parts", *STATE_COLUMNS)}
-    flat = [found[name].combine_chunks().flatten().to_numpy().astype(np.int64) for name in ("state", "duration_ns")]
+    whole = {name: array_of(found[name]).astype(np.int64) for name in ("op_id", "seq", "parts", *STATE_COLUMNS)}
+    flat = [plain(found[name].combine_chunks().flatten()).astype(np.int64) for name in ("state", "duration_ns")]
     by_id = np.argsort(op_ids)
     place = by_id[np.searchsorted(op_ids[by_id], whole["op_id"])] if len(op_ids) else whole["op_id"]
     states = StageStates([whole[name] for name in STATE_COLUMNS], whole["parts"], *flat)

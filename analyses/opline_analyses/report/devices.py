@@ -45,13 +45,14 @@ def add_devices(
     begin = "coalesce(issue_ns, insert_ns, getrq_ns, queue_ns, complete_ns)"
     touches = AT_DEVICE if whole else f"{AT_DEVICE} AND {end} >= {low} AND {begin} < {high}"
     found = run.con.execute(
-        f"""SELECT dev, count(*), count(*) FILTER (op_count > 0) AS ours, count(*) FILTER (complete_ns IS NULL)
-            FROM requests WHERE {touches} GROUP BY dev ORDER BY ours > 0 DESC, count(*) DESC, dev"""
+        f"""SELECT dev, count(*), count(*) FILTER (op_count > 0 AND population IS NOT FALSE) AS ours,
+                   count(*) FILTER (complete_ns IS NULL)
+            FROM all_requests WHERE {touches} GROUP BY dev ORDER BY ours > 0 DESC, count(*) DESC, dev"""
     ).fetchall()
     edges = low + np.arange(BINS + 1) * width
     for number, (dev, requests, ours, open_ones) in enumerate(found[:MOST_DEVICES]):
         data = run.con.execute(
-            f"""SELECT issue_ns, complete_ns, d2c_ns, nr_sectors, sector FROM requests
+            f"""SELECT issue_ns, complete_ns, d2c_ns, nr_sectors, sector FROM all_requests
                 WHERE dev = ? AND issue_ns IS NOT NULL AND complete_ns IS NOT NULL AND {touches}""",
             [dev],
         ).fetchnumpy()

@@ -54,7 +54,9 @@ def _add_counts(columns: Columns, number: int, kind: Dimension, cells: Cells) ->
         values = [*values[: MOST_IN_CELLS - 1], f"({more} others)"]
         codes = np.minimum(codes, MOST_IN_CELLS - 1)
     size = len(cells.row)
-    columns.add(f"dimension{number}", np.bincount(codes * size + cells.cell, minlength=len(values) * size))
+    columns.add(
+        f"dimension{number}", np.bincount(codes.astype(np.int64) * size + cells.cell, minlength=len(values) * size)
+    )
     return {"name": kind.name, "column": f"dimension{number}", "values": _named(values), "cells": True}
 
 

@@ -7,7 +7,7 @@ run's first begin, so that a browser's numbers hold them exactly (2^53 ns are 10
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,15 +17,11 @@ import pyarrow.compute as pc
 
 from opline_analyses.base.text import device_name
 from opline_analyses.ops.rows import Column
-from opline_analyses.runs.columns import batches, filled
+from opline_analyses.runs.columns import batches, filled, mask, plain
 from opline_analyses.runs.run import Run
 
 MOST_VALUES = 1000  # names of a dimension that a page holds; the others are counted together
 NAME_LENGTH = 200
-_COLUMNS = (
-    "op_id", "class", "object", "comm", "pid", "begin_ns", "latency_ns", "tainted", "length_bytes", "request_count",
-    "dev", "unattributed_ns",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +30,7 @@ class Dimension:
 
     name: str
     values: list[str | None]
-    codes: Column
+    codes: Column  # uint16
 
 
 @dataclass(slots=True)
@@ -45,7 +41,6 @@ class Ops:
     op_id: Column
     begin_ns: Column
     latency_ns: Column
-    unattributed_ns: Column
     tainted: Column  # bool
     place: Column  # by op_id: the row, -1 where it is not on the page
     incomplete_ns: Column  # begins of the ops without an end
@@ -63,7 +58,6 @@ class Ops:
             op_id=self.op_id[order],
             begin_ns=self.begin_ns[order],
             latency_ns=self.latency_ns[order],
-            unattributed_ns=self.unattributed_ns[order],
             tainted=self.tainted[order],
             place=place,
             incomplete_ns=self.incomplete_ns,
@@ -71,24 +65,64 @@ class Ops:
         )
 
 
-def _dimension(name: str, column: Any, label: Any = str) -> Dimension:
-    """Codes by falling frequency. ``label``: gives a value's name."""
-    encoded = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if not pa.types.is_dictionary(encoded.type):
-        encoded = pc.dictionary_encode(encoded)
-    found = encoded.dictionary.to_pylist()
-    codes = filled(encoded.indices, np.int64, len(found))
+def _dimension(name: str, found: list[Any], codes: Column, label: Any = str) -> Dimension:
+    """Codes by falling frequency, of ``codes`` of what was ``found``; one past the last: unknown. ``label``: gives a
+    value's name.
+    """
     counts = np.bincount(codes, minlength=len(found) + 1)
     names: list[str | None] = [str(label(v))[:NAME_LENGTH] for v in found] + [None]
     # by count, then by name: the same run gives the same bytes
     order = sorted((i for i in range(len(names)) if counts[i]), key=lambda i: (-counts[i], names[i] or ""))
     kept, rest = order[:MOST_VALUES], order[MOST_VALUES:]
-    new = np.full(len(names), len(kept), np.int64)
+    new = np.full(len(names), len(kept), np.uint16)
     new[kept] = np.arange(len(kept))
     values = [names[i] for i in kept]
     if rest:
         values.append(f"({len(rest)} others)")
     return Dimension(name, values, new[codes])
+
+
+class _Table:
+    """The counted ops of a run's table, a column at a time: a page of millions has no room for all of them at once."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        (last,) = run.row("SELECT coalesce(max(op_id), -1) FROM all_ops")
+        counted = np.zeros(last + 1, bool)
+        counted[run.con.execute("SELECT op_id FROM counted").fetchnumpy()["op_id"]] = True
+        kept = [counted[plain(batch.column(0))] for batch in batches(run, "ops", ("op_id",))]
+        self._kept = np.concatenate([*kept, np.zeros(0, bool)])
+        self.last = int(last)
+        ids, begins = self.numbers("op_id"), self.numbers("begin_ns")
+        self._order = np.lexsort((ids, begins))
+
+    def numbers(self, name: str) -> Column:
+        """A column of whole numbers, in the order of the table."""
+        parts = [filled(part.cast(pa.int64()), np.int64) for part in self._parts(name)]
+        return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+    def ordered(self, name: str) -> Column:
+        """The same by (begin, op_id)."""
+        return np.asarray(self.numbers(name)[self._order])
+
+    def dimension(self, title: str, name: str, label: Any = str) -> Dimension:
+        """A column as what ops differ by."""
+        found: dict[Any, int] = {}
+        parts = []
+        for part in self._parts(name):
+            encoded = part if pa.types.is_dictionary(part.type) else pc.dictionary_encode(part)
+            numbers = [found.setdefault(value, len(found)) for value in encoded.dictionary.to_pylist()]
+            indices = filled(encoded.indices, np.int32, len(numbers))
+            parts.append(np.array([*numbers, -1], np.int32)[indices])
+        codes = np.concatenate(parts)[self._order] if parts else np.zeros(0, np.int32)
+        codes[codes < 0] = len(found)
+        return _dimension(title, list(found), codes, label)
+
+    def _parts(self, name: str) -> Iterator[Any]:
+        at = 0
+        for batch in batches(self._run, "ops", (name,)):  # of columns of texts they are shorter
+            yield batch.column(0).filter(mask(self._kept[at : at + len(batch)]))
+            at += len(batch)
 
 
 def _depths(run: Run) -> tuple[Column, Column]:
@@ -98,6 +132,18 @@ def _depths(run: Run) -> tuple[Column, Column]:
            JOIN requests r USING (request_id) WHERE r.in_flight IS NOT NULL GROUP BY l.op_id"""
     ).fetchnumpy()
     return np.asarray(found["op_id"], np.int64), np.asarray(found["depth"], np.int64)
+
+
+def _met(run: Run, op_id: Column, last: int) -> Dimension:
+    """By the queue depth that ops met."""
+    ids, depths = _depths(run)
+    met = np.full(last + 1, -1, np.int32)
+    met[ids] = depths
+    depth = met[op_id]
+    most = int(depth.max(initial=-1))
+    found = list(dict.fromkeys(bucket(d) for d in range(most + 1)))
+    number = np.array([*(found.index(bucket(d)) for d in range(most + 1)), len(found)], np.int32)
+    return _dimension("queue depth met", found, number[depth])  # -1, unknown: the last one
 
 
 def bucket(depth: int) -> str:
@@ -115,47 +161,30 @@ def size(length: int) -> str:
 
 def read_ops(run: Run, start_ns: int) -> Ops:
     """The ops of the table ``counted``, and the begins of those without an end among ``chosen``."""
-    (last,) = run.row("SELECT coalesce(max(op_id), -1) FROM ops")
-    counts = np.zeros(last + 1, bool)
-    counts[run.con.execute("SELECT op_id FROM counted").fetchnumpy()["op_id"]] = True
-    table = pa.Table.from_batches(
-        [b.filter(pa.array(counts[b.column("op_id").to_numpy()])) for b in batches(run, "ops", _COLUMNS)]
-    ).unify_dictionaries()
-    plain = {
-        name: filled(table.column(name).combine_chunks(), np.int64)
-        for name in ("op_id", "begin_ns", "latency_ns", "unattributed_ns")
-    }
-    order = np.lexsort((plain["op_id"], plain["begin_ns"]))
-    ordered = {name: values[order] for name, values in plain.items()}
-    place = np.full(last + 1, -1, np.int64)
-    place[ordered["op_id"]] = np.arange(len(order))
-    table = table.take(pa.array(order))
+    table = _Table(run)
+    op_id = table.ordered("op_id")
+    place = np.full(table.last + 1, -1, np.int64)
+    place[op_id] = np.arange(len(op_id))
     names = run.device_names()
     dimensions = [
-        _dimension("class", table.column("class")),
-        _dimension("object", table.column("object")),
-        _dimension("device", table.column("dev"), lambda dev: device_name(names, dev)),
-        _dimension("size", table.column("length_bytes"), size),
-        _dimension("begun by", table.column("comm")),
-        _dimension("process", table.column("pid")),
-        _dimension("block requests", table.column("request_count")),
+        table.dimension("class", "class"),
+        table.dimension("object", "object"),
+        table.dimension("device", "dev", lambda dev: device_name(names, dev)),
+        table.dimension("size", "length_bytes", size),
+        table.dimension("begun by", "comm"),
+        table.dimension("process", "pid"),
+        table.dimension("block requests", "request_count"),
+        _met(run, op_id, table.last),
     ]
-    ids, depths = _depths(run)
-    met = np.full(last + 1, -1, np.int64)
-    met[ids] = depths
-    depth = met[ordered["op_id"]]
-    labels = pa.array([None if d < 0 else bucket(d) for d in range(-1, int(depth.max(initial=-1)) + 1)])
-    dimensions.append(_dimension("queue depth met", labels.take(pa.array(depth + 1))))
     incomplete = run.con.execute(
         "SELECT begin_ns FROM ops SEMI JOIN chosen USING (op_id) WHERE NOT complete ORDER BY begin_ns"
     ).fetchnumpy()["begin_ns"]
     return Ops(
         start_ns=start_ns,
-        op_id=ordered["op_id"],
-        begin_ns=ordered["begin_ns"] - start_ns,
-        latency_ns=ordered["latency_ns"],
-        unattributed_ns=ordered["unattributed_ns"],
-        tainted=np.asarray(table.column("tainted").combine_chunks().to_numpy(zero_copy_only=False), bool),
+        op_id=op_id,
+        begin_ns=table.ordered("begin_ns") - start_ns,
+        latency_ns=table.ordered("latency_ns"),
+        tainted=table.ordered("tainted") != 0,
         place=place,
         incomplete_ns=np.asarray(incomplete, np.int64) - start_ns,
         dimensions=[d for d in dimensions if d.values and d.values != [None]],

@@ -3,12 +3,31 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from opline_analyses.base.interrupts import held
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
     import duckdb
+
+MOST_BYTES = 150_000_000
+FLUSHED_BYTES = 4_000_000
+
+
+@contextmanager
+def bounded(con: Any) -> Iterator[None]:
+    """DuckDB keeps to MOST_BYTES, inside: sorts and joins that need more use a temporary folder. Raises OSError."""
+    from opline.scratch import scratch
+
+    with scratch("spill") as folder:
+        con.execute(f"SET memory_limit = '{MOST_BYTES}B'")
+        con.execute(f"SET allocator_flush_threshold = '{FLUSHED_BYTES}B'")  # freed memory beyond goes to the system
+        con.execute("SET temp_directory = ?", [folder])
+        yield
 
 
 def in_memory(threads: int | None = None) -> duckdb.DuckDBPyConnection:

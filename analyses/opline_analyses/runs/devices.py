@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from opline_analyses.runs.run import Run
 
-_SEEN = "SELECT dev FROM (SELECT dev FROM requests UNION SELECT dev FROM ops) WHERE dev IS NOT NULL ORDER BY dev"
+_SEEN = """SELECT dev FROM (SELECT dev FROM all_requests UNION SELECT dev FROM all_ops)
+           WHERE dev IS NOT NULL ORDER BY dev"""
 _NAMED = " UNION ALL ".join(f"SELECT 1 FROM {table} WHERE dev = ?" for table in ("requests", "bios", "ops"))
 _PARTITION = re.compile(r"(?P<disk>[a-z]+)\d+|(?P<numbered>\w*\d)p\d+")
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import json
-
 from opline.store.checksums import fault_of, is_newer, noted, pages
 from opline.store.schema import TABLES
 from opline.values import Value
+from opline_analyses.base.result_table import Column, ResultTable, of_items, text
 from opline_analyses.base.text import count_of
 
 if TYPE_CHECKING:
@@ -60,11 +59,16 @@ def text_lines(checked: list[Checked]) -> Iterator[str]:
             yield from (f"  {fault}" for fault in t.faults)
     looked_at = f"{count_of(sum(t.pages for t in checked), 'page')}, {sum(t.bytes for t in checked):,} bytes"
     bad = sum(1 for t in checked if t.faults)
-    result = "all are what was written" if bad == 0 else f"{count_of(bad, 'is', 'are')} not what was written"
+    result = "none is damaged" if bad == 0 else f"{count_of(bad, 'is', 'are')} damaged"
     yield f"{count_of(len(checked), 'table')}, {looked_at}: {result}"
 
 
-def as_json(checked: list[Checked]) -> str:
-    """The same as one JSON document."""
-    document = {"schema": "opline verify 1", "tables": [vars(t) for t in checked]}
-    return json.dumps(document, indent=1) + "\n"
+COLUMNS = (text("file"), Column("bytes"), Column("pages"), text("faults"))
+
+
+def result(checked: list[Checked]) -> ResultTable:
+    """A row per table."""
+    return of_items(
+        COLUMNS, [vars(t) for t in checked], text=lambda _: text_lines(checked),
+        document=lambda t: {"schema": "opline verify 1", "tables": list(t.items())},
+    )  # fmt: skip

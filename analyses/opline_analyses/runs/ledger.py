@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opline.losses import BY_NAME
+from opline.losses import BY_NAME, UNPLACED
 from opline.values import Value
+from opline_analyses.base.text import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -75,15 +76,29 @@ def bad_count(found: list[Entry]) -> int:
     return sum(e.count for e in found if e.severity in BAD)
 
 
-def warnings(found: list[Entry], more: str = "`opline losses`") -> list[str]:
-    """One short line per entry that makes results doubtful; every command puts them on stderr. ``more``: what has the
-    whole text.
+def warnings(found: list[Entry], ops: Mapping[str, int] | None = None, more: str = "`opline losses`") -> list[str]:
+    """One short line per entry that makes results doubtful; every command puts them on stderr. ``ops``: the core's
+    counts of ops, for the share that overlaps a loss, in the first line. ``more``: the place of the whole text.
     """
+    bad = [e for e in found if e.severity in BAD]
+    share = _share(sum(e.count for e in found if e.loss == "tainted_ops"), ops)
+    if all(e.loss in UNPLACED for e in bad):
+        share = ""
     return [
-        f"{e.severity.replace('_', ' ')}: {e.loss} {e.count} ({e.origin}){_words(e.loss)}; {more} says more"
-        for e in found
-        if e.severity in BAD
+        f"{e.severity.replace('_', ' ')}: {e.loss} {e.count} ({e.origin}){_words(e.loss)}; "
+        f"{share if e is bad[0] else ''}{more} says more"
+        for e in bad
     ]
+
+
+def _share(tainted: int, ops: Mapping[str, int] | None) -> str:
+    """The share of ops, complete or not, that overlap a loss; empty if there is no op."""
+    whole = ops["complete"] + ops["incomplete"] if ops else 0
+    if not whole:
+        return ""
+    if not tainted:
+        return f"no op of {whole} overlaps a loss; "
+    return f"{tainted} of {count_of(whole, 'op')} ({100 * tainted / whole:.2g} %) overlap a loss; "
 
 
 def _words(name: str) -> str:
@@ -108,7 +123,7 @@ def discarded(run: Run) -> list[Discarded]:
     rows = run.rows(
         """SELECT d.stream, d.begin_ns, d.end_ns, d.count, d.packets,
                   (SELECT count(*) FROM ops o WHERE o.begin_ns <= coalesce(d.end_ns, 9223372036854775807)
-                   AND coalesce(o.end_ns, 9223372036854775807) >= coalesce(d.begin_ns, 0) AND o.tainted)
+                   AND coalesce(o.end_ns, 9223372036854775807) >= coalesce(d.begin_ns, 0) AND (o.tainted OR o.unsplit))
            FROM discarded d ORDER BY d.stream LIKE 'events missing%', d.stream, d.begin_ns"""
     )
     return [(s, b, e, n, p, k) for s, b, e, n, p, k in rows]

@@ -5,8 +5,6 @@ batches or in Python's types.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from typing import TYPE_CHECKING, BinaryIO
@@ -14,6 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
+from opline_analyses.base.result_table import csv_header
 from opline_analyses.runs.columns import BATCH_ROWS
 
 if TYPE_CHECKING:
@@ -24,9 +23,7 @@ if TYPE_CHECKING:
 
 def write_csv(columns: list[str], result: duckdb.DuckDBPyRelation, out: BinaryIO) -> int:
     """Writes the header and all rows; gives the number of rows."""
-    header = io.StringIO()
-    csv.writer(header, lineterminator="\n").writerow(columns)
-    out.write(header.getvalue().encode())
+    out.write(csv_header(columns))
     rows = 0
     for batch in result.to_arrow_reader(BATCH_ROWS):
         try:

@@ -14,6 +14,8 @@ from functools import cached_property
 from pathlib import Path
 
 from opline.errors import OplineError, UsageError
+from opline.paths import stored
+from opline.population import population_in
 from opline.shapes import read_json
 from opline.store.manifest import AGAIN, MANIFEST
 from opline.store.underway import has_run
@@ -27,7 +29,12 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from opline.population import Population
 
+
+OF_PROGRAMS = ("ops", "requests", "bios")  # tables whose rows are the population's or not
+OF_CLUSTERS = ("hops", "clock")  # tables that only `opline join` writes
+WHOLE = "all_"  # before their names: with the others' rows
 MAY_NOT = "Run as the user who recorded it, or as root."
 
 
@@ -35,10 +42,15 @@ class Run:
     """An open run: its directory, its manifest, and a DuckDB connection with a view per table.
 
     ``given``: what the user named: the run, the recording or the trace. ``fresh``: this process has made it of that.
-    ``grows``: its rows are not all there yet.
+    ``grows``: its rows are not all there yet. ``all_programs``: the user wants other programs' ops to count, too.
+
+    The views `ops`, `requests` and `bios` have the population's rows alone, where there is one
+    (docs/internals/design.md, "The population"); `all_ops`, `all_requests` and `all_bios` have all rows, for what is
+    about others as well.
     """
 
     grows = False
+    all_programs = False
 
     def __init__(
         self,
@@ -63,7 +75,7 @@ class Run:
     @cached_property
     def con(self) -> Connection:
         """Connected at the first question: importing DuckDB and connecting take 0.2 s. Raises OplineError."""
-        con = _connect(self.path, {} if self.fresh else self.manifest, self.files)
+        con = _connect(self.path, {} if self.fresh else self.manifest, self.files, self.alone)
         if self._stack is not None:
             self._stack.callback(self.files.close)
             self._stack.callback(con.close)
@@ -77,6 +89,7 @@ class Run:
         """
         other = Run(self.path, self.manifest, self.given)
         other.fresh, other.files, other._seen = self.fresh, self.files, self._seen
+        other.all_programs = self.all_programs
         other.__dict__["con"] = Connection(self.con.cursor(), self.check)  # what the property would have made
         return other
 
@@ -111,6 +124,22 @@ class Run:
         """A part of the core's summary in the manifest (hops, classes, ...); None when it is not there."""
         summary = self.manifest.get("core")
         return summary.get(key) if isinstance(summary, dict) else None
+
+    @property
+    def population(self) -> Population | None:
+        """What the trace has of the recorded processes and of others; None where the recording does not tell."""
+        return population_in(self.manifest.get("core"))
+
+    @property
+    def alone(self) -> bool:
+        """Whether the population's ops and requests alone count."""
+        found = None if self.all_programs else self.population
+        return found is not None and found.counts_alone
+
+    @property
+    def is_cluster(self) -> bool:
+        """Whether the run is of several hosts on one clock (`opline join`)."""
+        return (self.path / "cluster.json").is_file()
 
     def start_ns(self) -> int:
         """What all times of the run count from: its first event. (Of an old run that does not say it: its first op.)"""
@@ -152,12 +181,13 @@ class Connection:
     def execute(self, sql: str, parameters: Sequence[object] = ()) -> duckdb.DuckDBPyConnection:
         """As DuckDB's. Raises OplineError for a damaged table."""
         self._check(sql)
-        return self._con.execute(sql, parameters)
+        return self._con.execute(stored(sql), [stored(p) if isinstance(p, str) else p for p in parameters])
 
     def sql(self, sql: str, parameters: Sequence[object] = ()) -> duckdb.DuckDBPyRelation:
         """As DuckDB's. Raises OplineError for a damaged table."""
         self._check(sql)
-        return self._con.sql(sql, params=parameters) if parameters else self._con.sql(sql)
+        given = [stored(p) if isinstance(p, str) else p for p in parameters]
+        return self._con.sql(stored(sql), params=given) if given else self._con.sql(stored(sql))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._con, name)
@@ -165,13 +195,23 @@ class Connection:
     def _check(self, sql: str) -> None:
         from opline.store.schema import BY_NAME
 
-        for table in sorted(BY_NAME.keys() & {word.lower() for word in re.findall(r"\w+", sql)}):
+        words = {word.lower().removeprefix(WHOLE) for word in re.findall(r"\w+", sql)}
+        for table in sorted(BY_NAME.keys() & words):
             self._check_table(table)
 
 
-def _connect(path: Path, manifest: dict[str, Any], files: LiteralFiles) -> duckdb.DuckDBPyConnection:
+def narrow(con: duckdb.DuckDBPyConnection, alone: bool) -> None:
+    """Makes the views that have the population's rows, where it counts ``alone``, of those that have all rows."""
+    which = " WHERE population" if alone else ""
+    for table in OF_PROGRAMS:
+        con.execute(f"CREATE VIEW {table} AS SELECT * FROM {WHOLE}{table}{which}")
+
+
+def _connect(
+    path: Path, manifest: dict[str, Any], files: LiteralFiles, alone: bool
+) -> duckdb.DuckDBPyConnection:
     """``manifest``: of a run that another opline may have written; empty: this one has, and all tables and columns are
-    there.
+    there. ``alone``: the population's rows alone count.
     """
     con = in_memory()
     import duckdb  # what needs no table does not wait for it
@@ -181,10 +221,11 @@ def _connect(path: Path, manifest: dict[str, Any], files: LiteralFiles) -> duckd
 
     for spec in TABLES:
         file = path / f"{spec.name}.parquet"
+        view = f"{WHOLE}{spec.name}" if spec.name in OF_PROGRAMS else spec.name
         if not file.is_file() and is_newer(manifest, spec.name):
             from opline.store.arrow import arrow_schema
 
-            con.register(spec.name, arrow_schema(spec).empty_table())
+            con.register(view, arrow_schema(spec).empty_table())
             continue
         if not file.is_file():
             raise OplineError(f"The run {path} has no {file.name}: it is damaged. Correlate its trace again.")
@@ -194,25 +235,35 @@ def _connect(path: Path, manifest: dict[str, Any], files: LiteralFiles) -> duckd
             if manifest:  # what a run of an older opline does not know yet is absent
                 there = {row[0] for row in con.execute(f"DESCRIBE SELECT * FROM read_parquet('{quoted}')").fetchall()}
                 new = "".join(f', NULL AS "{c.name}"' for c in spec.columns if c.name not in there)
-            con.execute(f"CREATE VIEW {spec.name} AS SELECT *{new} FROM read_parquet('{quoted}')")
+            con.execute(f"CREATE VIEW {view} AS SELECT *{new} FROM read_parquet('{quoted}')")
         except (OSError, duckdb.Error) as error:
             if isinstance(error, PermissionError):
                 raise OplineError(f"Cannot read {file}: permission denied. {MAY_NOT}") from error
             first = error.strerror if isinstance(error, OSError) else files.said(error).splitlines()[0]
             raise OplineError(f"Cannot read {file}: {first}. Correlate its trace again.") from error
+    for name in OF_CLUSTERS:
+        if (file := path / f"{name}.parquet").is_file():
+            con.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{files.open(file)}')")
+    narrow(con, alone)
     return con
 
 
 def open_tables(
-    path: Path, given: Path | None = None, stack: ExitStack | None = None, interruptible: bool = True
+    path: Path,
+    given: Path | None = None,
+    stack: ExitStack | None = None,
+    interruptible: bool = True,
+    all_programs: bool = False,
 ) -> Run:
     """Opens a directory that has manifest.json and the tables; ``given``: what the user named, if it was made of that
-    just now; ``stack`` and ``interruptible``: see Run.
+    just now; ``stack``, ``interruptible`` and ``all_programs``: see Run.
 
     Raises OplineError with one clear line.
     """
     manifest = read_json(path / "manifest.json", MANIFEST, AGAIN)
-    return Run(path, manifest, given or path, stack, interruptible)
+    run = Run(path, manifest, given or path, stack, interruptible)
+    run.all_programs = all_programs
+    return run
 
 
 def _of_a_reader(error: Exception) -> bool:
@@ -234,8 +285,12 @@ def _interruptible(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
     import socket
     import threading
 
-    from opline_analyses.base.interrupts import ENDING
+    from opline_analyses.base.interrupts import ENDING, installed, stopping
 
+    if installed():
+        with stopping(con.interrupt):
+            yield
+        return
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -276,10 +331,11 @@ def open_run(
     tables: Sequence[str] | None = None,
     interruptible: bool = True,
     otherwise: str | None = None,
+    all_programs: bool = False,
 ) -> Iterator[Run]:
     """Opens a run; correlates first where a recording or a trace is given (into a temporary run with rows of these
-    ``tables`` only). Closes, and forgets a temporary run, at the end. ``interruptible``: see Run. ``otherwise``: the
-    model of a trace of which none is named or known.
+    ``tables`` only). Closes, and forgets a temporary run, at the end. ``interruptible``, ``all_programs``: see Run.
+    ``otherwise``: the model of a trace of which none is named or known.
     """
     given = Path(path)
     if not given.exists():
@@ -295,7 +351,9 @@ def open_run(
                     given, model=model, reader=reader, extents=extents, otherwise=otherwise, tables=tables
                 )
             ).path
-        run = open_tables(path_of_tables, None if path_of_tables == given else given, stack, interruptible)
+        run = open_tables(
+            path_of_tables, None if path_of_tables == given else given, stack, interruptible, all_programs
+        )
         if path_of_tables == given:
             read_by, why = run.manifest.get("reader"), run.manifest.get("reader_reason")
             explain(f"{given}: a run; its trace was read by the reader {read_by}: {why}")

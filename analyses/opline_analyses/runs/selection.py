@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: MIT
-"""Which ops a command works on: --class, -d, --since, --until, --op, --slowest, --limit, as one SQL condition.
+"""Which ops a command works on: --class, -d, --host, --since, --until, --op, --slowest, --limit, as one SQL condition.
 
-Takes the command line's texts; gives a `Selection`. Times are seconds, or with a unit, from the run's first event, as
-in all commands; or absolute nanoseconds of the run's clock when they are whole numbers of ten digits and more.
+Takes `OpFilters`, in the command line's texts; gives a `Selection`. Times are seconds, or with a unit, from the run's
+first event, as in all commands; or absolute nanoseconds of the run's clock when they are whole numbers of ten digits
+and more.
 """
 
 from __future__ import annotations
 
-import argparse
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from opline_analyses.base.whole_numbers import positive
 from opline.errors import UsageError
 from opline.talk import talk
 from opline.values import Value
-from opline_analyses.base.filters import add_device, add_size, add_threads
 from opline_analyses.base.filters import instant as moment
+from opline_analyses.base.given import Given
 from opline_analyses.base.quantities import limits, seconds, size_bytes
+from opline_analyses.runs.cgroups import meant
 from opline_analyses.runs.devices import devices_condition
 
 if TYPE_CHECKING:
@@ -25,7 +25,44 @@ if TYPE_CHECKING:
 
     from opline_analyses.runs.run import Run
 
-FILTERS = ("op_class", "device", "size", "comm", "pid", "tid", "since", "until")
+
+NO_CLASS = "--class {}: the run has no such class. It has: {}."
+NO_HOST = "--host {}: no op begins on such a host. Ops begin on: {}."
+
+
+class OpFilters(Given):
+    """Which ops are meant, as the options of commands say it; None: all. The last five choose single ops."""
+
+    op_class: Sequence[str] | None = None
+    device: Sequence[str] | None = None
+    size: str | None = None
+    comm: Sequence[str] | None = None
+    pid: Sequence[int] | None = None
+    tid: Sequence[int] | None = None
+    cgroup: Sequence[str] | None = None
+    object: Sequence[str] | None = None
+    host: Sequence[str] | None = None
+    since: str | None = None
+    until: str | None = None
+    op: Sequence[int] | None = None
+    at: str | None = None
+    slowest: int | None = None
+    limit: int | None = None
+    sort: str | None = None
+
+    @property
+    def given(self) -> list[tuple[str, Any]]:
+        """The filters that choose ops by what they are, with their values."""
+        return [(name, value) for name, value in list(vars(self).items())[:-5] if value is not None]
+
+
+    def words(self) -> list[str]:
+        """As they stand on a command line."""
+        words: list[str] = []
+        for name, value in self.given:
+            for one in [value] if isinstance(value, (str, int)) else list(value):
+                words += [f"--{name.removeprefix('op_')}", str(one)]
+        return words
 
 
 class Selection(Value):
@@ -46,6 +83,10 @@ class Selection(Value):
         order = f" ORDER BY {self.order}" if ordered or tail else ""
         return f"SELECT {columns} FROM ops o WHERE {self.where}{order}{tail}"
 
+    def first(self, limit: int) -> Selection:
+        """The first ``limit`` of them."""
+        return Selection(self.where, self.parameters, self.order, limit)
+
     def also(self, condition: str, *parameters: object) -> Selection:
         """The same with one more condition."""
         both = (*self.parameters, *parameters)
@@ -56,43 +97,6 @@ ORDERS = {
     "begin": "o.op_id", "end": "o.end_ns, o.op_id", "latency": "o.latency_ns DESC NULLS LAST, o.op_id",
     "size": "o.length_bytes DESC NULLS LAST, o.op_id",
 }  # fmt: skip
-
-
-def add_sort(parser: argparse.ArgumentParser) -> None:
-    """--sort."""
-    parser.add_argument(
-        "--sort", choices=sorted(ORDERS), help="order: begin (default), end, latency, size; the largest first"
-    )
-
-
-def add_filters(parser: argparse.ArgumentParser) -> None:
-    """The filters of all commands that are about ops."""
-    group = parser.add_argument_group("which ops (all may be combined)")
-    group.add_argument("--class", dest="op_class", metavar="C", action="append", help="of this class")
-    add_device(group)
-    add_size(group)
-    add_threads(group, "begun by")
-    group.add_argument(
-        "--since",
-        metavar="T",
-        help="that begin at T or later: 9.5 (seconds) or 10ms from the first event, or absolute ns",
-    )
-    group.add_argument("--until", metavar="T", help="that begin before T")
-
-
-def add_tainted(parser: argparse.ArgumentParser) -> None:
-    """--tainted."""
-    parser.add_argument("--tainted", action="store_true", help="count ops that overlap lost events too")
-
-
-def add_which(parser: argparse.ArgumentParser) -> None:
-    """Which single ops."""
-    parser.add_argument(
-        "--op", metavar="ID", type=int, action="append", help="only the op with this op_id; may be given again"
-    )
-    parser.add_argument("--at", metavar="T", help="only ops in flight at T, a time as --since has it")
-    parser.add_argument("--slowest", metavar="N", type=positive, help="the N slowest complete ops, slowest first")
-    parser.add_argument("--limit", metavar="N", type=positive, help="stop after N ops")
 
 
 MOST_CLASSES = 10
@@ -147,11 +151,6 @@ def matching_classes(found: dict[str, int], counts: dict[str, int]) -> list[str]
     return sorted(chosen)
 
 
-def filtered(args: argparse.Namespace) -> bool:
-    """Whether one of the options of ``add_filters`` is given."""
-    return any(getattr(args, name) is not None for name in FILTERS)
-
-
 def instant(run: Run, text: str, option: str) -> int:
     """A time on the command line as ns of the run's clock. Raises UsageError."""
     return moment(text, option).after(run.start_ns())
@@ -173,48 +172,67 @@ def _say_if_none(run: Run, where: str, parameters: Sequence[object]) -> None:
     """One line where the options mean no op of those that there are."""
     whole, meant = run.row(f"SELECT count(*), count(*) FILTER ({where}) FROM ops o", parameters)
     if whole and not meant:
-        talk(f"no op of the run's {whole} is meant by the options.")
+        others = " (--all-programs adds other programs' ops)" if run.alone else ""
+        talk(f"the options select no op of the run's {whole}{others}.")
 
 
-def selection(run: Run, args: argparse.Namespace) -> Selection:
-    """The selection that the options of `add_filters` (and `add_which`) ask for. Raises UsageError for unknown ops and
+def refuse_unknown(run: Run, column: str, names: Sequence[str], refusal: str) -> None:
+    """Raises UsageError for a name that is the ``column`` of no op: ``refusal`` with the name, and what there is."""
+    known = [name for (name,) in run.rows(f"SELECT DISTINCT {column} FROM ops WHERE {column} IS NOT NULL ORDER BY 1")]
+    for name in names:
+        if name not in known:
+            raise UsageError(refusal.format(name, ", ".join(known) or "none"))
+
+
+def any_glob(column: str, patterns: Sequence[str]) -> str:
+    """The condition, with a parameter for each pattern, that the column is as one of them says."""
+    return "(" + " OR ".join([f"{column} GLOB ?"] * len(patterns)) + ")"
+
+
+def selection(run: Run, filters: OpFilters) -> Selection:
+    """The selection of the ops that are meant. Raises UsageError for unknown ops and
     classes.
     """
     where: list[str] = []
     parameters: list[object] = []
     said = False
-    if args.op_class:
-        known = [c for (c,) in run.rows("SELECT DISTINCT class FROM ops WHERE class IS NOT NULL ORDER BY class")]
-        for name in args.op_class:
-            if name not in known:
-                raise UsageError(f"--class {name}: the run has no such class. It has: {', '.join(known) or 'none'}.")
-        where.append(f"o.class IN ({', '.join('?' * len(args.op_class))})")
-        parameters += args.op_class
-    if args.device:
-        condition, values = devices_condition(run, args.device, "o")
+    for column, given, refusal in (("class", filters.op_class, NO_CLASS), ("host", filters.host, NO_HOST)):
+        if given:
+            refuse_unknown(run, column, given, refusal)
+            where.append(f"o.{column} IN ({', '.join('?' * len(given))})")
+            parameters += given
+    if filters.device:
+        condition, values = devices_condition(run, filters.device, "o")
         where.append(condition)
         parameters += values
-    if args.size is not None:
-        condition, sizes = limits(args.size, "--size", size_bytes).condition("o.length_bytes")
+    if filters.size is not None:
+        condition, sizes = limits(filters.size, "--size", size_bytes).condition("o.length_bytes")
         where.append(condition)
         parameters += sizes
-    if args.comm:
-        where.append("(" + " OR ".join(["o.comm GLOB ?"] * len(args.comm)) + ")")
-        parameters += args.comm
-    for column, numbers in (("pid", args.pid), ("begin_tid", args.tid)):
+    if filters.comm:
+        where.append(any_glob("o.comm", filters.comm))
+        parameters += filters.comm
+    if filters.cgroup:
+        condition, values = meant("o.cgroup", filters.cgroup)
+        where.append(condition)
+        parameters += values
+    if filters.object:
+        where.append(any_glob("o.object", filters.object))
+        parameters += filters.object
+    for column, numbers in (("pid", filters.pid), ("begin_tid", filters.tid)):
         if numbers:
             where.append(f"o.{column} IN ({', '.join('?' * len(numbers))})")
             parameters += numbers
-    for option, text, sign in (("--since", args.since, ">="), ("--until", args.until, "<")):
+    for option, text, sign in (("--since", filters.since, ">="), ("--until", filters.until, "<")):
         if text is not None:
             where.append(f"o.begin_ns {sign} ?")
             parameters.append(instant(run, text, option))
             said = _say_if_outside(run, f"{option} {text}", parameters[-1], sign) or said
-    if (at := getattr(args, "at", None)) is not None:
+    if (at := filters.at) is not None:
         where.append("o.begin_ns <= ? AND o.end_ns >= ?")
         parameters += [instant(run, at, "--at")] * 2
-    order, limit = "o.op_id", getattr(args, "limit", None)
-    wanted = getattr(args, "op", None)
+    order, limit = "o.op_id", filters.limit
+    wanted = filters.op
     if wanted:
         marks = ", ".join("?" * len(wanted))
         found = {i for (i,) in run.rows(f"SELECT op_id FROM ops WHERE op_id IN ({marks})", wanted)}
@@ -223,7 +241,7 @@ def selection(run: Run, args: argparse.Namespace) -> Selection:
                 raise UsageError(f"--op {op_id}: the run has no such op.")
         where.append(f"o.op_id IN ({marks})")
         parameters += wanted
-    slowest, sort = getattr(args, "slowest", None), getattr(args, "sort", None)
+    slowest, sort = filters.slowest, filters.sort
     if slowest and sort:
         raise UsageError("--slowest N is --sort latency --limit N: one of them.")
     if sort:

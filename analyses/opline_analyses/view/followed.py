@@ -22,7 +22,7 @@ from opline.store.arrow import arrow_schema
 from opline.store.schema import TABLES
 from opline.store.segments import Segments
 from opline_analyses.runs.database import in_memory
-from opline_analyses.runs.run import Connection, Run, open_run
+from opline_analyses.runs.run import OF_PROGRAMS, WHOLE, Connection, Run, narrow, open_run
 from opline_analyses.view.asked import page_head
 from opline_analyses.view.pace import Pace
 from opline_analyses.view.tables import Region, Tables
@@ -49,12 +49,14 @@ class Part(Run):
         """Connected at the first question."""
         con = in_memory()
         for spec in TABLES:
+            view = f"{WHOLE}{spec.name}" if spec.name in OF_PROGRAMS else spec.name
             files = ", ".join(f"'{file}'" for file in self._of_tables[spec.name])
             if files:
-                con.execute(f"CREATE VIEW {spec.name} AS SELECT * FROM read_parquet([{files}])")
+                con.execute(f"CREATE VIEW {view} AS SELECT * FROM read_parquet([{files}])")
             else:
                 con.register("nothing", arrow_schema(spec).empty_table())
-                con.execute(f"CREATE TABLE {spec.name} AS SELECT * FROM nothing")  # cursors see it, too
+                con.execute(f"CREATE TABLE {view} AS SELECT * FROM nothing")  # cursors see it, too
+        narrow(con, self.alone)
         return Connection(con, lambda _table: None)  # this process has written them
 
     def device_names(self) -> dict[int, str]:
@@ -72,9 +74,11 @@ class Followed:
         which: Callable[[Run], Selection],
         tainted: bool,
         ended: Callable[[Run], None],
+        all_programs: bool = False,
     ) -> None:
         self.path = Path(path)
         self._model, self._which, self._tainted, self._ended = model, which, tainted, ended
+        self._all_programs = all_programs
         self._stack = ExitStack()
         self._segments = Segments(Path(self._stack.enter_context(scratch("follow"))))
         self._following = Following(path, self._segments, model)
@@ -159,6 +163,7 @@ class Followed:
         before = self.tables if following.anew == self._anew else None
         self._anew = following.anew
         run = Part(self.path, manifest, self._segments.files)
+        run.all_programs = self._all_programs
         tables = Tables(run, self._which(run), self._tainted, before)
         tables.until_ns = following.until_ns
         with self._changed:
@@ -170,7 +175,9 @@ class Followed:
         """The recording is over: its run is made."""
         self._tell("ending")
         try:
-            run = self._stack.enter_context(open_run(self.path, self._model, interruptible=False))
+            run = self._stack.enter_context(
+                open_run(self.path, self._model, interruptible=False, all_programs=self._all_programs)
+            )
         except OplineError as error:
             self.problem = error.message
             self._tell("ending")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 SHARE = 2  # so many times as long as a look and its answers take passes until the next
+MOST_S = 5.0  # but answers put a look off no longer than this: somebody may ask without a pause
 
 
 class Pace:
@@ -22,23 +23,29 @@ class Pace:
         self._lock = threading.Lock()
         self._looks = 0
         self._began = 0.0  # the last look
-        self._took = 0.0  # it, and what was answered since
+        self._took = 0.0  # its own time
+        self._answered = 0.0  # the time of the answers since
         self._answers = 0  # that are being made
 
     def due(self) -> bool:
-        """Whether it is time for a look. Not while questions about the last one are being answered. What the first look
-        takes does not count: it loads libraries.
+        """Whether it is time for a look. Not while questions about the last one are being answered, nor soon after
+        answers that took long; but neither puts it off by more than MOST_S. What the first look takes does not count:
+        it loads libraries.
         """
         with self._lock:
-            rested = self._looks < 2 or self._clock() - self._began >= SHARE * self._took
-            return rested and self._answers == 0
+            if self._looks < 2:
+                return self._answers == 0
+            passed = self._clock() - self._began
+            if passed < SHARE * self._took:
+                return False
+            return passed >= MOST_S or (self._answers == 0 and passed >= SHARE * (self._took + self._answered))
 
     @contextmanager
     def looking(self) -> Iterator[None]:
         """A look."""
         began = self._clock()
         with self._lock:
-            self._began, self._took = began, 0.0
+            self._began, self._took, self._answered = began, 0.0, 0.0
             self._looks += 1
         try:
             yield
@@ -57,4 +64,4 @@ class Pace:
         finally:
             with self._lock:
                 self._answers -= 1
-                self._took += self._clock() - began
+                self._answered += self._clock() - began

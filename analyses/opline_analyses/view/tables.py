@@ -145,7 +145,7 @@ class Tables:
     @cached_property
     def stages(self) -> list[tuple[str, str]]:
         """Name and kind of each stage, in the order in which an op meets them: that of the first 100 000."""
-        kinds = self.ask("SELECT stage, any_value(kind) FROM stages GROUP BY stage ORDER BY stage").fetchall()
+        kinds = self.ask("SELECT stage, min(kind) FROM stages GROUP BY stage ORDER BY stage").fetchall()
         known = dict(self._stages_before)
         new = [one for one in kinds if one[0] not in known]
         if not new:  # of a recording that goes on this is so at almost every look, and what follows takes most of it

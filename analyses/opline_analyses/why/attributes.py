@@ -15,6 +15,7 @@ import numpy as np
 
 from opline_analyses.base.text import device_name, duration
 from opline_analyses.client.loop import closed_loop
+from opline_analyses.runs.cgroups import names
 from opline_analyses.runs.columns import array_of, encoded, give, named, queried
 
 if TYPE_CHECKING:
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
     Numbers = np.ndarray[Any, np.dtype[np.int64]]
     Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
+NEIGHBOUR = "neighbour met"
 MOST_THREADS = 64  # those with the most points
+MOST_CGROUPS = 16  # those with the most requests
 MOST_VALUES = 4096  # of one attribute: the rarer ones are no conditions
 QUANTILES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95)  # limits of a number
 
@@ -113,13 +116,27 @@ def _met(times: Numbers, devs: Numbers, found: dict[str, Any], which: np.ndarray
     return number
 
 
+def _cgroups(run: Run) -> list[str]:
+    """The cgroups that have requests, in the order of their codes in the temporary table `cgroups`."""
+    run.con.execute(
+        f"""CREATE OR REPLACE TEMP TABLE cgroups AS
+            SELECT cgroup, row_number() OVER (ORDER BY count(*) DESC, cgroup) - 1 AS code
+            FROM (SELECT cgroup::VARCHAR AS cgroup FROM all_requests WHERE cgroup IS NOT NULL) GROUP BY cgroup
+            ORDER BY code LIMIT {MOST_CGROUPS}"""
+    )
+    return list(names(run, [path for (path,) in run.rows("SELECT cgroup FROM cgroups ORDER BY code")]).values())
+
+
 def _requests(run: Run, ids: Numbers) -> Iterator[Attribute]:
+    cgroups = _cgroups(run)
     first, classes, of_class = named(
         run,
         """WITH f AS (SELECT op_id, min(request_id) AS request_id FROM links SEMI JOIN tested USING (op_id)
                      GROUP BY op_id)
-           SELECT f.op_id, r.queue_ns AS q, r.dev::BIGINT AS dev, coalesce(o.class, '') AS class
+           SELECT f.op_id, r.queue_ns AS q, r.dev::BIGINT AS dev, coalesce(o.class, '') AS class,
+                  coalesce(g.code, -1)::BIGINT AS cgroup
            FROM f JOIN requests r USING (request_id) JOIN ops o ON o.op_id = f.op_id
+           LEFT JOIN cgroups g ON g.cgroup = coalesce(o.cgroup, r.cgroup)::VARCHAR
            WHERE r.queue_ns IS NOT NULL ORDER BY f.op_id""",
         "class",
     )
@@ -145,8 +162,9 @@ def _requests(run: Run, ids: Numbers) -> Iterator[Attribute]:
                      GROUP BY l.request_id)
            SELECT r.dev::BIGINT AS dev, r.first_issue_ns AS d, r.complete_ns AS c, s.class,
                   r.op_id IS NULL AND r.op_count = 0 AS nobodys, r.kind = 'write' AS is_write,
-                  r.kind = 'read' AS is_read, (r.kind = 'flush' OR r.rwbs LIKE 'F%') AS is_flush
-           FROM requests r LEFT JOIN s USING (request_id)
+                  r.kind = 'read' AS is_read, (r.kind = 'flush' OR r.rwbs LIKE 'F%') AS is_flush,
+                  coalesce(g.code, -1)::BIGINT AS cgroup
+           FROM all_requests r LEFT JOIN s USING (request_id) LEFT JOIN cgroups g ON g.cgroup = r.cgroup::VARCHAR
            WHERE r.first_issue_ns IS NOT NULL AND r.complete_ns IS NOT NULL""",
         "class",
     )
@@ -171,6 +189,12 @@ def _requests(run: Run, ids: Numbers) -> Iterator[Attribute]:
             numbers = spread(others(which))
             # Not how few: an op that was held up for long finds the device idle.
             yield numeric(name, f"meet more than {{}} {what} at the device", None, numbers, known)
+    for code, name in enumerate(cgroups):  # of neighbours: an op's own cgroup is no reason
+        elsewhere = spread(np.asarray(first["cgroup"] != code, np.int64)) == 1
+        if elsewhere.any():
+            numbers = spread(others(at["cgroup"] == code))
+            what = f"requests of cgroup {name}".replace("{", "{{").replace("}", "}}")
+            yield numeric(NEIGHBOUR, f"meet more than {{}} {what} at the device", None, numbers, elsewhere)
 
 
 def _batches(run: Run, ids: Numbers) -> Iterator[Attribute]:
@@ -202,10 +226,17 @@ def _arrivals(run: Run, ids: Numbers, begins: Numbers) -> Iterator[Attribute]:
     yield numeric("arrivals", more, None, numbers, np.ones(len(ids), bool))
 
 
+def _of_cgroups(run: Run, column: Any) -> Attribute:
+    paths, codes = encoded(column)
+    called = list(names(run, paths.tolist()).values())
+    return valued("cgroup", "are begun in cgroup {}", codes.astype(np.int32), called)
+
+
 def attributes(run: Run) -> list[Attribute]:
     """All that is recorded, of the ops in `tested`, in the order of op_id."""
     ops = run.con.sql(
-        """SELECT op_id, begin_ns, coalesce(length_bytes, -1)::BIGINT AS length, class, object, comm, begin_tid
+        """SELECT op_id, begin_ns, coalesce(length_bytes, -1)::BIGINT AS length, class, object, comm, begin_tid,
+                  cgroup::VARCHAR AS cgroup
            FROM ops SEMI JOIN tested USING (op_id) ORDER BY op_id"""
     ).to_arrow_table()
     ids, begins, lengths = (array_of(ops.column(c)) for c in ("op_id", "begin_ns", "length"))
@@ -213,6 +244,7 @@ def attributes(run: Run) -> list[Attribute]:
         _named("class", "are of class {}", ops.column("class")),
         _named("object", "work on object {}", ops.column("object")),
         _named("program", "are begun by threads called {}", ops.column("comm")),
+        _of_cgroups(run, ops.column("cgroup")),
         _named("first thread", "are begun by thread {}", ops.column("begin_tid")),
         numeric("size", "are longer than {} bytes", "are at most {} bytes long", lengths, lengths >= 0),
     ]  # fmt: skip

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from opline_analyses.runs.cgroups import name_of
 from opline_analyses.runs.columns import give, named, queried
 
 if TYPE_CHECKING:
@@ -29,13 +30,18 @@ if TYPE_CHECKING:
     Reals = np.ndarray[Any, np.dtype[np.float64]]
 
 _REQUESTS = """
-    SELECT request_id, dev::BIGINT AS dev, first_issue_ns AS d, complete_ns AS c FROM requests
+    SELECT request_id, dev::BIGINT AS dev, first_issue_ns AS d, complete_ns AS c FROM all_requests
     WHERE first_issue_ns IS NOT NULL AND complete_ns IS NOT NULL AND dev IS NOT NULL"""
-OWNER = """CASE WHEN r.op_id IS NOT NULL THEN coalesce(o.class, 'other') || ' ops'
-        WHEN r.op_count > 0 THEN 'work shared by ops' ELSE coalesce(r.queue_comm, 'nobody known') END"""
+IN_CGROUP = f"' in ' || nullif({name_of('r.cgroup')}, '/')"
+OWNER = f"""CASE WHEN r.population IS FALSE AND r.op_count > 0
+            THEN concat(coalesce(r.queue_comm, 'a program'), {IN_CGROUP}, ', not yours')
+        WHEN r.op_id IS NOT NULL THEN coalesce(o.class, 'other') || ' ops'
+        WHEN r.op_count > 0 THEN 'work shared by ops'
+        WHEN r.population IS FALSE THEN concat(coalesce(r.queue_comm, 'nobody known'), {IN_CGROUP})
+        ELSE coalesce(r.queue_comm, 'nobody known') END"""
 _OWNERS = f"""
     SELECT r.request_id, {OWNER} AS owner
-    FROM requests r SEMI JOIN asked USING (request_id) LEFT JOIN ops o USING (op_id) ORDER BY r.request_id"""
+    FROM all_requests r SEMI JOIN asked USING (request_id) LEFT JOIN all_ops o USING (op_id) ORDER BY r.request_id"""
 
 
 class Shares(NamedTuple):

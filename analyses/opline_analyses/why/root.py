@@ -72,7 +72,7 @@ class Charges(NamedTuple):
 
 def _near(run: Run, begins: Numbers, ends: Numbers) -> None:
     """The temporary table `near`: all ops that are in flight in one of these intervals."""
-    ops = queried(run, "SELECT op_id, begin_ns, end_ns FROM ops WHERE complete ORDER BY op_id")
+    ops = queried(run, "SELECT op_id, begin_ns, end_ns FROM all_ops WHERE complete ORDER BY op_id")
     ids, begin = ops["op_id"], np.maximum.accumulate(ops["begin_ns"])
     latest = np.maximum.accumulate(ops["end_ns"])
     first, last = np.searchsorted(latest, begins, "right"), np.searchsorted(begin, ends, "left")
@@ -82,7 +82,7 @@ def _near(run: Run, begins: Numbers, ends: Numbers) -> None:
     np.add.at(edges, last[kept], -1)
     near = ids[np.cumsum(edges[:-1]) > 0]
     give(run, "near", op_id=near)
-    run.con.execute("INSERT INTO near SELECT op_id FROM ops WHERE NOT complete")
+    run.con.execute("INSERT INTO near SELECT op_id FROM all_ops WHERE NOT complete")
 
 
 def _holds(run: Run) -> dict[str, Numbers]:

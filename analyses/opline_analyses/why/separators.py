@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from opline_analyses.runs.columns import queried
-from opline_analyses.why.attributes import Attribute, Condition, attributes
+from opline_analyses.why.attributes import NEIGHBOUR, Attribute, Condition, attributes
 
 if TYPE_CHECKING:
     from typing import Any
@@ -35,7 +35,7 @@ FEW = 30  # slow ops: fewer say nothing
 GROUP = 20  # ops that meet the condition, at least
 LIFT, COVER, HALVES = 2.0, 0.2, 1.5
 PLAINER = "device"
-MET = ("queue depth met", "reads met", "writes met", "flushes met", "background met")
+MET = ("queue depth met", "reads met", "writes met", "flushes met", "background met", NEIGHBOUR)
 ON = 0.9  # of the ops that meet a condition are on one device
 NEXT = 50  # conditions, the best first, that are looked at
 SAME = 0.8  # Jaccard index of two conditions' ops: the same in other words

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from opline_analyses.runs.run import Run
     from opline_analyses.runs.selection import Selection
 
-_LATENCY = re.compile(r"\s*(>=?)?\s*(\d+(?:\.\d+)?)\s*(ns|us|ms|s)\s*")
+_LATENCY = re.compile(r"\s*+(>=?)?\s*+(\d++(?:\.\d++)?)\s*+(ns|us|ms|s)\s*+")
 _SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 
 
@@ -118,10 +118,11 @@ def choose(run: Run, which: Selection, rule: Rule, tainted: bool = False) -> Set
 
 
 def _programs(run: Run, others: int) -> list[tuple[str, int, int]]:
-    """A process is called what its first thread here is."""
+    """A process is called by its program, else by its first thread here."""
     return run.rows(
         f"""SELECT name, sum(n)::BIGINT, sum(slow)::BIGINT FROM (
-                SELECT coalesce(arg_min(comm, op_id), '?') AS name, count(*) AS n, count_if(rank > {others}) AS slow
-                FROM ops JOIN ranked USING (op_id) GROUP BY host, pid)
+                SELECT coalesce(program, arg_min(comm, op_id), '?') AS name, count(*) AS n,
+                       count_if(rank > {others}) AS slow
+                FROM ops JOIN ranked USING (op_id) GROUP BY host, pid, program)
             GROUP BY name ORDER BY 2 DESC, 1"""
     )

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opline_analyses.base.text import count_of, duration, percent, table, table_digits, us
+from opline_analyses.base.result_table import Column, ResultTable, identifier, label, share, text, time
+from opline_analyses.base.text import count_of, duration, table_digits, us
 from opline_analyses.why.tail import BAND_OPS, QUANTILES
 from opline_analyses.why.why import MOST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from opline_analyses.base.result_table import Part as Line
     from opline_analyses.why.tail import Caused, Part, Tail
 
 SHOWN = 0.01  # of the difference: causes with less are folded into one
@@ -47,7 +49,7 @@ def _sums(causes: list[Caused]) -> tuple[int, int, int]:
     return sum(c.own_ns for c in causes), sum(c.behind_ns for c in causes), sum(c.typical_ns for c in causes)
 
 
-def cause_lines(t: Tail) -> Iterator[str]:
+def cause_lines(t: Tail) -> Iterator[Line]:
     """The causes, the largest difference first; means per op, us."""
     digits = table_digits(t.slow_ns / t.slow)
     whole = (t.slow_ns / t.slow) - (t.typical_ns / t.typical)
@@ -58,10 +60,13 @@ def cause_lines(t: Tail) -> Iterator[str]:
     shown = [c for c in t.causes if abs(t.more_ns(c)) >= SHOWN * abs(whole)]
     rest = [c for c in t.causes if c not in shown]
 
-    def cells(name: str, own: float, behind: float, typical: float) -> list[str]:
+    def part(ns: float) -> float | None:
+        return ns / whole if whole else None
+
+    def cells(name: str, own: float, behind: float, typical: float) -> list[object]:
         means = own / t.slow, behind / t.slow, typical / t.typical
         more = means[0] + means[1] - means[2]
-        return [name, *(us(v, digits) for v in (*means, more)), percent(more, whole)]
+        return [name, *means, more, part(more)]
 
     rows = []
     for c in shown:
@@ -69,12 +74,14 @@ def cause_lines(t: Tail) -> Iterator[str]:
         for a in c.ahead:
             more = t.more_ahead_ns(a)
             if abs(more) >= AHEAD * abs(whole):
-                times = us(a.slow_ns / t.slow, digits), us(a.typical_ns / t.typical, digits), us(more, digits)
-                rows.append([f"  behind {a.owner}", "", *times, percent(more, whole)])
+                times = a.slow_ns / t.slow, a.typical_ns / t.typical, more
+                rows.append([f"  behind {a.owner}", None, *times, part(more)])
     if rest:
         rows.append(cells(f"{count_of(len(rest), 'other')}, less than 1 % each", *_sums(rest)))
     rows.append(cells("latency", *_sums(t.causes)))
-    yield from table(["caused by (us)", "own", "behind", "typical", "more", "share%"], rows, names=(0,))
+    heads = {"own_ns": "own", "behind_ns": "behind", "typical_ns": "typical", "more_ns": "more"}
+    columns = [time(name, head, digits) for name, head in heads.items()]
+    yield ResultTable([label("cause", "caused by (us)"), *columns, share()], rows, totals=1)
     yield f"causes {'sum' if t.sums else 'DO NOT sum'} to the latency: slow {us(t.slow_ns)} us"
     if any(c.wait for c in shown):
         yield f"{MARK.strip()} no other op explains it: the thread was free, not yet on a CPU, or is not seen"
@@ -84,7 +91,7 @@ def cause_lines(t: Tail) -> Iterator[str]:
         yield f"charged: {count_of(t.typical, 'typical op')}, one in {t.typical_step}, evenly by latency"
 
 
-def percentile_lines(t: Tail) -> Iterator[str]:
+def percentile_lines(t: Tail) -> Iterator[Line]:
     """What makes the percentiles, and what they would be without it."""
     if not t.percentiles:
         yield f"p99 is not blamed on anything: that takes {BAND_OPS * QUANTILES[0][1]} ops"
@@ -92,19 +99,17 @@ def percentile_lines(t: Tail) -> Iterator[str]:
     digits = table_digits(t.percentiles[0].value_ns)
     chosen = dict.fromkeys(p[:3] for q in t.percentiles for p in q.parts[:ROWS] if p.contributes_ns > 0)
     names = {p[:3]: _name(p) for p in t.percentiles[0].parts}
-    rows = []
+    rows: list[list[object]] = []
     for key in chosen:
-        row = [names[key]]
+        row: list[object] = [names[key]]
         for q in t.percentiles:
             (part,) = (p for p in q.parts if p[:3] == key)
             without = f"≤ {us(t.cut_ns, digits)}" if part.without_ns is None else us(part.without_ns, digits)
-            row += [us(part.contributes_ns, digits), without]
+            row += [part.contributes_ns, without]
         rows.append(row)
-    total = ["all causes, and now"]
+    total: list[object] = ["all causes, and now"]
+    columns = [text("cause", "without it (us)")]
     for q in t.percentiles:
-        total += [us(sum(p.contributes_ns for p in q.parts), digits), us(q.value_ns, digits)]
-    rows.append(total)
-    head = ["without it (us)"]
-    for q in t.percentiles:
-        head += [f"at {q.name}", f"{q.name} then"]
-    yield from table(head, rows)
+        total += [sum(p.contributes_ns for p in q.parts), us(q.value_ns, digits)]
+        columns += [time(f"at_{identifier(q.name)}_ns", f"at {q.name}", digits), Column("", f"{q.name} then")]
+    yield ResultTable(columns, [*rows, total], totals=1)

@@ -11,13 +11,15 @@ import shlex
 from typing import TYPE_CHECKING
 
 from opline.talk import shown
-from opline_analyses.base.text import count_of, duration, percent, table, table_digits, us, wrapped
+from opline_analyses.base.result_table import ResultTable, label, share, time
+from opline_analyses.base.text import count_of, duration, percent, table_digits, us, wrapped
 from opline_analyses.why.separators import COVER, FEW, LIFT
 from opline_analyses.why.why import MOST, STATES, UNATTRIBUTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from opline_analyses.base.result_table import Column, Part
     from opline_analyses.why.separators import Separation, Separator
     from opline_analyses.why.why import Compared, Why
 
@@ -25,6 +27,12 @@ SHOWN = 0.01  # of the difference: rows with less are folded into one
 SPLIT = 0.10  # of the difference: stages with so much of it are split by their thread's states
 NAMED = 3  # stages in a sentence
 PROGRAMS = 3  # by name
+_KINDS = {
+    "device": "time at the device",
+    "block": "time in the block layer",
+    "network": "time on the network",
+    "wait": "time in queues",
+}
 STATE_NAMES = dict(zip(STATES, ("on a CPU", "waiting for a CPU", "blocked on I/O", "blocked"), strict=True))
 
 
@@ -66,16 +74,28 @@ def sentence(w: Why) -> str:
         own, others = (side.runnable_ns / side.ops for side in (lead.slow, lead.typical))
         where = f"waiting for a CPU {where.removeprefix('waiting ')}"
     if own - others < most and lead.more_ns < most:
-        parts = [s for s in w.stages[:NAMED] if s.more_ns > 0]
-        named = ", ".join(f"{percent(s.more_ns, w.latency.more_ns, 0)} % {_where(s)}" for s in parts)
-        return (
-            f"{subject} {'takes' if one else 'take'} {duration(slow)}, typical ones {duration(typical)};"
-            f" no stage makes most of the difference: {named}."
-        )
+        begun = f"{subject} {'takes' if one else 'take'} {duration(slow)}, typical ones {duration(typical)}"
+        return f"{begun}; {_of_several(w)}."
     return (
         f"{subject} {'spends' if one else 'spend'} {duration(own)} of {duration(slow)} {where};"
         f" typical ones {duration(others)} of {duration(typical)}."
     )
+
+
+def _of_several(w: Why) -> str:
+    """The kind of time that makes most of the difference, with its widest stages; else the widest of all stages."""
+    of_kind: dict[str, float] = {}
+    for s in w.stages:
+        of_kind[s.kind] = of_kind.get(s.kind, 0.0) + s.more_ns
+    kind = max(of_kind, key=lambda k: of_kind[k])
+    whole = w.latency.more_ns
+    if kind in _KINDS and of_kind[kind] >= MOST * whole:
+        parts = [s for s in w.stages if s.kind == kind and s.more_ns > 0][:NAMED]
+        named = ", ".join(f"{percent(s.more_ns, whole, 0)} % `{s.stage}`" for s in parts)
+        return f"{percent(of_kind[kind], whole, 0)} % of the difference is {_KINDS[kind]}: {named}"
+    parts = [s for s in w.stages[:NAMED] if s.more_ns > 0]
+    named = ", ".join(f"{percent(s.more_ns, whole, 0)} % {_where(s)}" for s in parts)
+    return f"no stage makes most of the difference: {named}"
 
 
 def set_lines(w: Why) -> Iterator[str]:
@@ -96,38 +116,43 @@ def set_lines(w: Why) -> Iterator[str]:
         yield f"one of the slow ops alone has {100 * part:.0f} % of their time: see it by itself"
 
 
-def _cells(name: str, slow: float, typical: float, w: Why, digits: int) -> list[str]:
-    more = slow - typical
-    return [name, us(slow, digits), us(typical, digits), us(more, digits), percent(more, w.latency.more_ns)]
+def columns(digits: int) -> tuple[Column, ...]:
+    """Means per op of the slow and of the typical ops, what that is more, and the share of the whole difference."""
+    times = (time("slow_ns", "slow", digits), time("typical_ns", "typical", digits), time("more_ns", "more", digits))
+    return (label("stage", "stage (us)"), *times, share())
 
 
-def _state_rows(s: Compared, w: Why, digits: int) -> Iterator[list[str]]:
+def cells(name: str, slow: float, typical: float, w: Why) -> list[object]:
+    """A row of those columns."""
+    return [name, slow, typical, slow - typical, w.share(slow - typical)]
+
+
+def _state_rows(s: Compared, w: Why) -> Iterator[list[object]]:
     if s.slow.state_unknown_ns == s.slow.total_ns:
         return
     for state, name in (*STATE_NAMES.items(), ("state_unknown_ns", "not known")):
         slow, typical = (getattr(side, state) / side.ops for side in (s.slow, s.typical))
         if slow or typical:
-            yield _cells(f"  {name}", slow, typical, w, digits)
+            yield cells(f"  {name}", slow, typical, w)
 
 
-def table_lines(w: Why) -> Iterator[str]:
+def table_lines(w: Why) -> Iterator[Part]:
     """The stages, the largest difference first; means per op of the set, us."""
     whole = w.latency.more_ns
-    digits = table_digits(w.latency.slow.mean_ns)
     shown = [s for s in w.stages if abs(s.more_ns) >= SHOWN * abs(whole)]
     rest = [s for s in w.stages if s not in shown]
     rows = []
     for s in shown:
-        rows.append(_cells(s.stage, s.slow.mean_ns, s.typical.mean_ns, w, digits))
+        rows.append(cells(s.stage, s.slow.mean_ns, s.typical.mean_ns, w))
         if abs(s.more_ns) >= SPLIT * abs(whole):
-            rows += _state_rows(s, w, digits)
+            rows += _state_rows(s, w)
     if rest:
         slow, typical = (
             sum(getattr(s, side).total_ns for s in rest) / getattr(w.latency, side).ops for side in ("slow", "typical")
         )
-        rows.append(_cells(f"{count_of(len(rest), 'other')}, less than 1 % each", slow, typical, w, digits))
-    rows.append(_cells("latency", w.latency.slow.mean_ns, w.latency.typical.mean_ns, w, digits))
-    yield from table(["stage (us)", "slow", "typical", "more", "share%"], rows, names=(0,))
+        rows.append(cells(f"{count_of(len(rest), 'other')}, less than 1 % each", slow, typical, w))
+    rows.append(cells("latency", w.latency.slow.mean_ns, w.latency.typical.mean_ns, w))
+    yield ResultTable(columns(table_digits(w.latency.slow.mean_ns)), rows, totals=1)
     verb = "sum" if w.sums else "DO NOT sum"
     totals = ", ".join(f"{side} {us(getattr(w.latency, side).total_ns)} us" for side in ("slow", "typical"))
     yield f"stages {verb} to the latency: {totals}"

@@ -245,7 +245,7 @@ _REQUESTS = f"""
            coalesce(r.kind, '?') || ' requests of ' ||
            CASE WHEN r.op_id IS NOT NULL THEN coalesce(o.class, 'the') || ' ops'
                 WHEN r.op_count > 0 THEN 'several ops' ELSE coalesce(r.queue_comm, 'no op') END AS what
-    FROM requests r LEFT JOIN ops o USING (op_id)
+    FROM all_requests r LEFT JOIN all_ops o USING (op_id)
     WHERE r.queue_ns IS NOT NULL AND r.complete_ns IS NOT NULL AND {AT_DEVICE}"""
 
 
@@ -294,7 +294,7 @@ def rhythms(run: Run, owners: Sequence[str]) -> list[Rhythm]:
     for owner in owners:
         theirs = queried(
             run,
-            f"""SELECT r.queue_ns AS b, r.complete_ns AS e FROM requests r LEFT JOIN ops o USING (op_id)
+            f"""SELECT r.queue_ns AS b, r.complete_ns AS e FROM all_requests r LEFT JOIN all_ops o USING (op_id)
                 WHERE {OWNER} = ? AND r.complete_ns >= r.queue_ns AND r.queue_ns BETWEEN ? AND ?""",
             [owner, begin, end],
         )

@@ -164,6 +164,7 @@ void Port::message(const bt_message *m) {
         ++s.packets;
         const bool timed = bt_stream_class_packets_have_beginning_default_clock_snapshot(
             bt_stream_borrow_class_const(bt_packet_borrow_stream_const(packet)));
+        s.packet_timed = timed;
         s.packet_ns = timed ? to_ns(bt_message_packet_beginning_borrow_default_clock_snapshot_const(m), s) : kNoTime;
         break;
     }
@@ -235,7 +236,8 @@ Port::Status Port::advance() {
         } else if (stream_->own_ns != kNoTime) {
             time_ns = stream_->own_ns;  // sent on later than it happened, as its neighbours
         }
-        stream_->last_ns = stream_->packet_ns = time_ns;
+        stream_->last_ns = time_ns;
+        if (!stream_->packet_timed) stream_->packet_ns = time_ns;
         return Status::kEvent;
     }
 }

@@ -26,7 +26,8 @@ struct StreamState {
     std::uint32_t cpu = kNoCpu;
     std::uint64_t frequency = 1'000'000'000;
     std::uint64_t packets = 0;                         // begun
-    std::int64_t packet_ns = kNoTime;                  // of the packet's last event; before that, its begin
+    bool packet_timed = false;                         // the packet says when it began
+    std::int64_t packet_ns = kNoTime;                  // the packet's begin; else of its last event
     std::int64_t last_ns = kNoTime, own_ns = kNoTime;  // of its last event; of the last that carried its own time
 };
 

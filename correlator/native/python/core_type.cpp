@@ -94,6 +94,11 @@ PyObject *core_write_csv(PyObject *self, PyObject *args) {
     });
 }
 
+PyObject *core_count_all_programs(PyObject *self, PyObject *) {
+    core_of(self).count_all_programs();
+    Py_RETURN_NONE;
+}
+
 PyObject *core_attribute_each(PyObject *self, PyObject *) {
     core_of(self).attribute_each();
     Py_RETURN_NONE;
@@ -104,7 +109,7 @@ PyObject *core_shapes(PyObject *self, PyObject *) { return PyLong_FromSize_t(cor
 PyObject *core_statistics(PyObject *self, PyObject *) {
     return guarded([&]() -> PyObject * {
         const std::string s = core_of(self).statistics_json();
-        return PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "replace");
+        return PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "backslashreplace");
     });
 }
 
@@ -189,9 +194,9 @@ PyObject *core_take_new_strings(PyObject *self, PyObject *) {
         PyObject *out = PyList_New(static_cast<Py_ssize_t>(strings.size()));
         if (!out) return nullptr;
         for (std::size_t i = 0; i < strings.size(); ++i) {
-            // Strings of a trace are bytes; what is not UTF-8 is replaced, visibly.
+            // Strings of a trace are bytes; a byte that is not UTF-8 is \\xff in them.
             PyObject *s =
-                PyUnicode_DecodeUTF8(strings[i].data(), static_cast<Py_ssize_t>(strings[i].size()), "replace");
+                PyUnicode_DecodeUTF8(strings[i].data(), static_cast<Py_ssize_t>(strings[i].size()), "backslashreplace");
             if (!s) {
                 Py_DECREF(out);
                 return nullptr;
@@ -209,7 +214,7 @@ PyObject *core_events_seen(PyObject *self, PyObject *) {
 PyObject *core_summary(PyObject *self, PyObject *) {
     return guarded([&]() -> PyObject * {
         std::string s = core_of(self).summary_json();
-        return PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "replace");
+        return PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "backslashreplace");
     });
 }
 
@@ -252,6 +257,8 @@ PyMethodDef core_methods[] = {
      "all if there are none. Before the first event."},
     {"write_csv", core_write_csv, METH_VARARGS,
      "write_csv(OpCsv, all): feed it instead of any table; with incomplete ops if all. Before the first event."},
+    {"count_all_programs", core_count_all_programs, METH_NOARGS,
+     "Statistics and CSV have every program's ops, not the population's alone. Before the first event."},
     {"attribute_each", core_attribute_each, METH_NOARGS,
      "Attribute every op by itself, for tests. Before the first event."},
     {"shapes", core_shapes, METH_NOARGS, "How many shapes are known."},

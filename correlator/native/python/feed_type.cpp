@@ -99,7 +99,8 @@ PyObject *text_unread(PyObject *self, PyObject *) {
     PyObject *list = PyList_New(0);
     if (!list) return nullptr;
     for (const auto &one : feed_of<TextFeed>(self).first_unread()) {
-        PyObject *text = PyUnicode_DecodeUTF8(one.text.data(), static_cast<Py_ssize_t>(one.text.size()), "replace");
+        PyObject *text =
+            PyUnicode_DecodeUTF8(one.text.data(), static_cast<Py_ssize_t>(one.text.size()), "backslashreplace");
         PyObject *pair = text ? Py_BuildValue("(KN)", static_cast<unsigned long long>(one.number), text) : nullptr;
         if (!pair || PyList_Append(list, pair) < 0) {
             Py_XDECREF(pair);
@@ -170,7 +171,7 @@ bool set_item(PyObject *dict, const char *name, PyObject *value) {
 }
 
 PyObject *text_object(std::string_view s) {
-    return PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "replace");
+    return PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "backslashreplace");
 }
 
 PyObject *payload_of(const Line &line) {

@@ -46,9 +46,10 @@ bool unlocked(F &&f) {
 // False on a Python error.
 inline bool paths_from(PyObject *list, std::vector<std::string> &out) {
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
-        const char *s = PyUnicode_AsUTF8(PyList_GET_ITEM(list, i));
-        if (!s) return false;
-        out.emplace_back(s);
+        PyObject *bytes = PyUnicode_EncodeFSDefault(PyList_GET_ITEM(list, i));  // a path need not be UTF-8
+        if (!bytes) return false;
+        out.emplace_back(PyBytes_AS_STRING(bytes), static_cast<std::size_t>(PyBytes_GET_SIZE(bytes)));
+        Py_DECREF(bytes);
     }
     return true;
 }

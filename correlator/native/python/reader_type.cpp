@@ -12,7 +12,9 @@ namespace {
 using namespace opline::python;
 
 struct ReaderState {
-    ReaderState(const std::vector<std::string> &paths, std::uint32_t cpus) : reader(paths, cpus) {}
+    ReaderState(const std::vector<std::string> &paths, std::uint32_t cpus,
+                const std::vector<opline::ctf::HostClock> &hosts)
+        : reader(paths, cpus, hosts) {}
     opline::ctf::Reader reader;
     PyObject *core = nullptr;  // kept alive while the reader pushes into it
 };
@@ -24,14 +26,47 @@ struct ReaderObject {
 
 ReaderState &reader_of(PyObject *self) { return *reinterpret_cast<ReaderObject *>(self)->state; }
 
+// [(host, [(own ns, cluster's ns)])], as many as there are paths. False: an exception is set.
+bool hosts_from(PyObject *list, std::size_t wanted, std::vector<opline::ctf::HostClock> &out) {
+    if (static_cast<std::size_t>(PyList_GET_SIZE(list)) != wanted) {
+        PyErr_SetString(PyExc_ValueError, "a host is wanted for each trace");
+        return false;
+    }
+    for (std::size_t i = 0; i < wanted; ++i) {
+        const char *host = nullptr;
+        PyObject *knots = nullptr;
+        PyObject *item = PyList_GET_ITEM(list, static_cast<Py_ssize_t>(i));
+        if (!PyTuple_Check(item)) {
+            PyErr_SetString(PyExc_TypeError, "a host is (name, knots)");
+            return false;
+        }
+        if (!PyArg_ParseTuple(item, "sO!", &host, &PyList_Type, &knots)) return false;
+        opline::ctf::HostClock &made = out.emplace_back();
+        made.host = host;
+        for (Py_ssize_t k = 0; k < PyList_GET_SIZE(knots); ++k) {
+            long long from = 0, to = 0;
+            PyObject *knot = PyList_GET_ITEM(knots, k);
+            if (!PyTuple_Check(knot)) {
+                PyErr_SetString(PyExc_TypeError, "a knot is (ns, ns)");
+                return false;
+            }
+            if (!PyArg_ParseTuple(knot, "LL", &from, &to)) return false;
+            made.knots.emplace_back(from, to);
+        }
+    }
+    return true;
+}
+
 PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *) {
-    PyObject *list;
+    PyObject *list, *host_list = nullptr;
     unsigned cpus = 0;
-    if (!PyArg_ParseTuple(args, "O!|I", &PyList_Type, &list, &cpus)) return nullptr;
+    if (!PyArg_ParseTuple(args, "O!|IO!", &PyList_Type, &list, &cpus, &PyList_Type, &host_list)) return nullptr;
     return guarded_reader([&]() -> PyObject * {
         std::vector<std::string> paths;
         if (!paths_from(list, paths)) return nullptr;
-        auto state = std::make_unique<ReaderState>(paths, cpus);
+        std::vector<opline::ctf::HostClock> hosts;
+        if (host_list && !hosts_from(host_list, paths.size(), hosts)) return nullptr;
+        auto state = std::make_unique<ReaderState>(paths, cpus, hosts);
         auto self = reinterpret_cast<ReaderObject *>(type->tp_alloc(type, 0));
         if (!self) return nullptr;
         self->state = state.release();
@@ -98,7 +133,7 @@ PyObject *reader_losses(PyObject *self, PyObject *) {
     PyObject *messages = PyList_New(0);
     if (!messages) return nullptr;
     for (const auto &m : l.messages) {
-        PyObject *s = PyUnicode_DecodeUTF8(m.data(), static_cast<Py_ssize_t>(m.size()), "replace");
+        PyObject *s = PyUnicode_DecodeUTF8(m.data(), static_cast<Py_ssize_t>(m.size()), "backslashreplace");
         if (s) PyList_Append(messages, s);
         Py_XDECREF(s);
     }
@@ -111,12 +146,12 @@ PyObject *reader_losses(PyObject *self, PyObject *) {
 PyObject *reader_environment(PyObject *self, PyObject *) {
     return guarded_reader([&]() -> PyObject * {
         const std::string s = reader_of(self).reader.environment_json();
-        return PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "replace");
+        return PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "backslashreplace");
     });
 }
 
 PyObject *text_of(const std::string &s) {
-    return PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "replace");
+    return PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "backslashreplace");
 }
 
 PyObject *reader_survey(PyObject *self, PyObject *) {
@@ -143,7 +178,8 @@ PyMethodDef reader_methods[] = {
     {nullptr, nullptr, 0, nullptr}};
 
 opline::python::TypeSlots reader_slots = opline::python::type_slots(
-    "NativeReader([trace folder], CPUs of the machine or 0): CTF 1.8 and CTF 2. Raises Unsupported for what it does "
+    "NativeReader([trace folder], CPUs of the machine or 0, [(host, [(own ns, cluster's ns)])]): CTF 1.8 and CTF 2. "
+    "Raises Unsupported for what it does "
     "not recognise, ValueError for junk.",
     reader_methods, reader_new, reader_dealloc);
 

@@ -38,10 +38,7 @@ bool is_digit(std::string_view text) { return !text.empty() && text[0] >= '0' &&
 
 std::string dev_text(std::uint32_t dev) { return std::to_string(dev >> 20) + ":" + std::to_string(dev & 0xfffff); }
 
-const char *kind_text(IoKind kind) {
-    static constexpr std::array<const char *, 6> names = {"read", "write", "discard", "write_zeroes", "flush", "other"};
-    return names.at(static_cast<std::size_t>(kind));
-}
+const char *kind_text(IoKind kind) { return io_kind_name(kind).data(); }
 
 std::vector<std::string_view> words(std::string_view line) {
     std::vector<std::string_view> out;
@@ -139,8 +136,6 @@ Counts losses_of(const BlockCounts &c) {
             {"incomplete_at_end", c.incomplete_at_end},
             {"size_differs", c.size_differs},
             {"lost_bios", c.lost_bios},
-            {"inserts_missing", c.inserts_missing},
-            {"bio_ends_missing", c.bio_ends_missing},
             {"presumed_lost", c.presumed_lost}};
 }
 

@@ -162,7 +162,6 @@ class RandomPlan {
         else if (bytes_.once_in(6)) p.field.op_class = field();
         if (bytes_.once_in(4)) p.field.object = field();
         if (bytes_.once_in(3)) p.field.offset = field(), p.field.length = field();
-        if (bytes_.once_in(10)) p.field.duration = field();
         p.in_flight = bytes_.one_of({IoWindow::kNone, IoWindow::kNone, IoWindow::kBegin, IoWindow::kEnd});
         p.sync = bytes_.one_of(
             {IoWindow::kNone, IoWindow::kNone, IoWindow::kNone, IoWindow::kNone, IoWindow::kBegin, IoWindow::kEnd});

@@ -109,23 +109,20 @@ struct Traffic {
 };
 
 struct Outcome {
-    std::uint64_t steps = 0, wrong = 0, wrong_unmarked = 0, requests = 0, ambiguous = 0, complete = 0;
+    // `wrong`: steps that another op's request took.
+    std::uint64_t wrong = 0, wrong_unmarked = 0, requests = 0, ambiguous = 0, complete = 0;
     BlockCounts counts;
 };
 
 Outcome play(const std::vector<BlockEvent> &events, BlockMatch match) {
     Outcome out;
     std::set<std::uint64_t> requests_done, bios_done, bios_queued;
+    std::map<std::int64_t, std::uint64_t> op_at;  // whose event is at that time: each has a time of its own
+    for (const auto &e : events) op_at[e.ts_ns] = e.comm;
     BlockModel::Hooks hooks;
     hooks.bio_queued = [&](const BlockEvent &e, Bio &b) {
         CHECK(bios_queued.insert(b.id).second);
         return Owner{e.comm, 0};
-    };
-    hooks.request_step = [&](const BlockEvent &e, const Request &r) {
-        ++out.steps;
-        const bool wrong = r.owners.size() != 1 || r.owners[0].op != e.comm;
-        out.wrong += wrong;
-        out.wrong_unmarked += wrong && !r.ambiguous;
     };
     hooks.request_done = [&](const Request &r) {
         CHECK(requests_done.insert(r.id).second);
@@ -135,6 +132,13 @@ Outcome play(const std::vector<BlockEvent> &events, BlockMatch match) {
         out.complete += r.complete_ns != kNoTime;
         if (r.complete_ns != kNoTime && r.issue_ns != kNoTime) CHECK(r.issue_ns <= r.complete_ns);
         if (r.issue_ns != kNoTime) CHECK(r.first_issue_ns <= r.issue_ns);
+        for (const std::int64_t ns :
+             {r.queue_ns, r.getrq_ns, r.insert_ns, r.first_issue_ns, r.issue_ns, r.complete_ns}) {
+            if (ns == kNoTime || r.owners.empty()) continue;
+            const bool wrong = r.owners.size() != 1 || r.owners[0].op != op_at.at(ns);
+            out.wrong += wrong;
+            out.wrong_unmarked += wrong && !r.ambiguous;
+        }
     };
     hooks.bio_done = [&](const Bio &b) { CHECK(bios_done.insert(b.id).second); };
     BlockModel model(match, hooks);

@@ -165,7 +165,10 @@ struct Verdict {
     BlockCounts counts;
 };
 
-Verdict judge(const Machine &m) {
+// What says which CPUs share a hardware queue.
+enum class Queues { kNothing, kRecording, kEvents };
+
+Verdict judge(const Machine &m, Queues known = Queues::kNothing) {
     Verdict v;
     BlockModel::Hooks hooks;
     hooks.bio_queued = [](const BlockEvent &, Bio &) { return Owner{}; };
@@ -181,7 +184,17 @@ Verdict judge(const Machine &m) {
         v.unmarked += wrong && !r.ambiguous;
     };
     BlockModel model(BlockMatch::kSector, hooks);
-    for (const auto &e : m.events) model.event(e);
+    if (known == Queues::kRecording) {
+        DeviceFacts facts;
+        for (const auto &q : m.queues) facts.queues.push_back(q.cpus);
+        facts.fua = m.fua;
+        model.know(kDev, facts);
+    }
+    for (BlockEvent e : m.events) {
+        if (known == Queues::kEvents && e.kind == BlockKind::kRqIssue)
+            e.queue = static_cast<std::uint32_t>(e.cpu * m.queues.size() / kCpus);
+        model.event(e);
+    }
     model.finish();
     v.counts = model.counts();
     return v;
@@ -211,5 +224,31 @@ TEST_CASE("flushes of several threads") {
                     if (blind) continue;
                     CHECK(v.wrong <= (queues == 1 ? 0 : 80));
                     CHECK(lost <= (queues == 1 ? 0 : 8));
+                }
+}
+
+// The recording's lists of CPUs say it from the start, events from each CPU's first issue on.
+TEST_CASE("flushes of several threads on known hardware queues") {
+    for (std::size_t queues : {1u, 2u, 4u})
+        for (bool fua : {false, true})
+            for (bool with_data : {false, true})
+                for (Interrupts interrupts : {Interrupts::kOwnCpu, Interrupts::kPerQueue}) {
+                    CAPTURE(queues);
+                    CAPTURE(fua);
+                    CAPTURE(with_data);
+                    CAPTURE(static_cast<int>(interrupts));
+                    Machine m(queues * 100 + fua * 10 + with_data, queues, fua, with_data, interrupts);
+                    m.run(4000);
+                    const Verdict v = judge(m, Queues::kRecording);
+                    CHECK(v.writes == 4000);
+                    CHECK(v.wrong == 0);
+                    CHECK(v.wrong_flushes == 0);
+                    CHECK(v.counts.presumed_lost + v.counts.unmatched_issue + v.counts.unmatched_complete == 0);
+                    CHECK(v.counts.queues_assumed == 0);
+                    const Verdict by_events = judge(m, Queues::kEvents);
+                    CHECK(by_events.wrong <= 8);
+                    CHECK(by_events.unmarked <= 2);
+                    CHECK(by_events.counts.queues_assumed == 0);
+                    CHECK(judge(m).counts.queues_assumed == 1);
                 }
 }

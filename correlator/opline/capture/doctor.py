@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
-import enum
 import importlib.util
 import os
 import platform
@@ -17,13 +16,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from opline.applications import table
 from opline.capture.bpf import syscalls
 from opline.capture.bpf.btf import Btf
-from opline.capture.ceph import ceph
 from opline.capture.collectors import openfiles
 from opline.capture.directory import leftovers
 from opline.capture.lttng import recipe, sessiond
 from opline.capture.machine import machine, space
+from opline.capture.machine.checks import Check, Status
 from opline.capture.sources import blocksource
 from opline.errors import OplineError
 
@@ -33,25 +33,6 @@ _BTF = Path("/sys/kernel/btf/vmlinux")
 _TRACEFS = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
 _LOCKDOWN = Path("/sys/kernel/security/lockdown")
 _BPF_SYSCALL = {"x86_64": 321, "aarch64": 280, "riscv64": 280, "ppc64le": 361, "s390x": 351}
-
-
-class Status(enum.StrEnum):
-    """What a check found."""
-
-    OK = "ok"
-    OPTIONAL = "optional"  # not there, and the main job can do without
-    WARNING = "warning"
-    MISSING = "missing"
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One line of the report. ``advice`` is what to type or install."""
-
-    name: str
-    status: Status
-    detail: str
-    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,50 +256,12 @@ def _buffers() -> Check:
 
 def _leftovers() -> Check:
     try:
-        lines = leftovers.sweep()
+        lines = leftovers.found()
     except OplineError as error:
         return Check("leftovers", Status.WARNING, error.message)
     if not lines:
         return Check("leftovers", Status.OK, "none of killed recordings")
-    stuck = any(line.endswith("could not be cleaned up") for line in lines)
-    return Check("leftovers", Status.WARNING if stuck else Status.OK, "; ".join(lines))
-
-
-def _ceph() -> list[Check]:
-    """Nothing where there is no Ceph."""
-    binary = ceph.installed()
-    daemons = ceph.daemons()
-    if binary is None and not daemons:
-        return []
-    checks = [_ceph_tracepoints(binary)] if binary is not None else []
-    if not ceph.SHIM.is_file():
-        return [*checks, Check("shim for Ceph", Status.WARNING, f"{ceph.SHIM} is not there", "build it: make build")]
-    without = [d for d in daemons if d.shim is False]
-    told = [f"{d.name} {d.pid}: {_HAS[d.shim]}" for d in daemons]
-    detail = "; ".join([str(ceph.SHIM), *told])
-    if without:
-        advice = f"start with it: {ceph.start_line(without[0].name)}; a session daemon must run by then"
-        return [*checks, Check("shim for Ceph", Status.WARNING, detail, advice)]
-    return [*checks, Check("shim for Ceph", Status.OK, detail)]
-
-
-_HAS = {True: "has it", False: "runs without it", None: "not allowed to look"}
-
-
-def _ceph_tracepoints(binary: Path) -> Check:
-    name = "Ceph's own events"
-    built = ceph.has_tracepoints(binary)
-    missing = ceph.missing_providers()
-    if not built:
-        return Check(name, Status.OPTIONAL, f"{binary} was built without tracepoints: the shim shows what there is")
-    deadly = ceph.deadly_options()
-    if deadly:
-        detail = f"configured: {', '.join(deadly)}; but not installed: {', '.join(missing)}"
-        return Check(name, Status.WARNING, detail, "unset these options: clients and daemons that read them abort")
-    if missing:
-        detail = f"built in, but not installed: {', '.join(missing)}; setting {', '.join(ceph.PROVIDERS)} aborts"
-        return Check(name, Status.OPTIONAL, detail, "use the shim, or build Ceph's src/tracing")
-    return Check(name, Status.OK, f"provider libraries are installed; set: {', '.join(ceph.options_set()) or 'none'}")
+    return Check("leftovers", Status.WARNING, "; ".join(lines), "opline doctor --clean-up")
 
 
 _CHECKS: tuple[Callable[[], Check], ...] = (
@@ -339,8 +282,8 @@ def _tried(check: Callable[[], Check]) -> Check:
 
 
 def examine() -> Report:
-    """Run every check. Sweeps what killed recordings have left."""
-    checks = (*(_tried(check) for check in _CHECKS), *_ceph())
+    """Run every check. Only looks: nothing that killed recordings have left is changed."""
+    checks = (*(_tried(check) for check in _CHECKS), *(c for hook in table.hooks("checks") for c in hook.checks()))
     fine = {check.name for check in checks if check.status is not Status.MISSING}
     app_events = {"lttng-tools", "lttng-ust"} <= fine
     by_name = {check.name: check for check in checks}

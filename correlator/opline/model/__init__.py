@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Op models: takes the name of a shipped model or the path of a TOML file, gives a ``Model`` and its plan.
 
-    model = load_model("ceph")
+    model = load_model("postgresql")
     core = Core(model.plan_json())
 
 The language is described in docs/model.md.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 
+from opline.applications import table
 from opline.errors import OplineError
 from opline.paths import plain
 
@@ -42,6 +43,12 @@ __all__ = [
 _SHIPPED = os.path.join(os.path.dirname(os.path.dirname(__file__)), "models")
 
 
+def _shipped() -> dict[str, str]:
+    """The path of each shipped model by its name: those for any program, and those of applications."""
+    files = (file for file in os.listdir(_SHIPPED) if file.endswith(".toml"))
+    return {file.removesuffix(".toml"): os.path.join(_SHIPPED, file) for file in files} | table.models()
+
+
 class ModelError(OplineError):
     """A model that can't be used: ``problems`` has every error, the message has one line for each."""
 
@@ -54,7 +61,7 @@ class ModelError(OplineError):
 
 def shipped_models() -> list[str]:
     """The names of the models that come with opline, sorted."""
-    return sorted(file.removesuffix(".toml") for file in os.listdir(_SHIPPED) if file.endswith(".toml"))
+    return sorted(_shipped())
 
 
 def load_model(name_or_path: str | os.PathLike[str]) -> Model:
@@ -86,8 +93,8 @@ def read_text(name_or_path: str) -> tuple[str, str, str]:
             raise ModelError("--period", [Problem(0, "error", str(error))]) from None
     if name_or_path.endswith(".toml") or "/" in name_or_path:
         path = plain(name_or_path)
-    elif name_or_path in shipped_models():
-        path = os.path.join(_SHIPPED, f"{name_or_path}.toml")
+    elif (shipped := _shipped().get(name_or_path)) is not None:
+        path = shipped
     else:
         message = f"no such model: there are {', '.join(shipped_models())}, or give the path of a .toml file"
         raise ModelError(name_or_path, [Problem(0, "error", message)])

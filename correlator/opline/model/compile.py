@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""From a ``Model`` to the *plan*, the JSON document that the native core reads (docs/stitching.md, "The plan").
+"""From a ``Model`` to the *plan*, the JSON document that the native core reads (docs/internals/stitching.md, "The
+plan").
 
 A rule with several events becomes several points of the plan with one name. The order of rules is kept: the first that
 matches wins.
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 from .language import FLAGS, KEYS, POINTS, TEXTS, WORDS, template
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from .language import Ios, KeyUse, Model, Rule
@@ -42,7 +44,7 @@ def compile_plan(model: Model, match: str = "pointer") -> dict[str, Any]:
         ],
         "points": [points.point(rule, event) for rule in model.rules for event in rule.events],
         "stages": [
-            {"name": stage.name, "from": source, "to": target, "kind": stage.kind} | _present(behind=stage.behind)
+            {"name": stage.name, "from": source, "to": target} | _present(kind=stage.kind, behind=stage.behind)
             for stage in model.stages
             for source in stage.sources
             for target in stage.targets
@@ -68,6 +70,7 @@ class _Points:
     def __init__(self, model: Model) -> None:
         self.spaces = {space.name: i for i, space in enumerate(model.keys)}
         self.facts = {fact.name: i for i, fact in enumerate(model.facts)}
+        self.scopes = {space.name: space.scope for space in model.keys}
         self.default_fields = {space.name: space.fields for space in model.keys}
 
     def keys(self, uses: tuple[KeyUse, ...]) -> list[dict[str, Any]]:
@@ -92,6 +95,7 @@ class _Points:
             "submitted": i.submitted,
             "reaped": i.reaped,
             "names": i.names,
+            "told": i.told,
         }
 
     def point(self, rule: Rule, event: str) -> dict[str, Any]:
@@ -109,11 +113,49 @@ class _Points:
             end_of=list(rule.end_of),
             find=[] if begins else self.keys(rule.key),
             batch=_batch(rule),
-            duration=_duration(rule),
             ios=self.ios(rule.ios),
+            message=rule.message,
+            identity=self.keys(identity_of(rule, self.scopes)) if rule.message else [],
             learn=None if rule.learn is None else self.facts[rule.learn],
             **by_name | {"class": _class(rule)},
         )
+
+
+def identity_of(rule: Rule, scopes: Mapping[str, str]) -> tuple[KeyUse, ...]:
+    """The key that both ends of a point's message have: the one that it names, else its first global key; or none.
+    ``scopes``: of each key space.
+    """
+    return rule.identity or tuple(use for use in (*rule.bind, *rule.key) if scopes.get(use.space) == "global")[:1]
+
+
+def message_routes(model: Model) -> dict[str, int]:
+    """For each point that sends or receives messages, a number: the same for a send and for the receives that may be of
+    it. A receive says in `after` which sends that are; else all sends with its key are. A request and its reply may
+    carry one key: these are two routes.
+    """
+    scopes = {space.name: space.scope for space in model.keys}
+    space = {rule.name: identity_of(rule, scopes)[0].space for rule in model.rules if rule.message}
+    sends = {rule.name for rule in model.rules if rule.message == "send"}
+    route = {name: n for n, name in enumerate(space)}
+    for rule in model.rules:
+        if rule.message != "receive":
+            continue
+        others = sends.intersection(rule.after) or {name for name in sends if space[name] == space[rule.name]}
+        joined = {route[name] for name in (rule.name, *others)}
+        route = {name: min(joined) if n in joined else n for name, n in route.items()}
+    return route
+
+
+def message_parts(model: Model) -> dict[str, frozenset[str]]:
+    """For each point that receives a message in parts, the points of earlier parts: those of its `after` that receive
+    messages, too.
+    """
+    receives = {rule.name for rule in model.rules if rule.message == "receive"}
+    parts: dict[str, frozenset[str]] = {}
+    for rule in model.rules:
+        if rule.message == "receive":
+            parts[rule.name] = parts.get(rule.name, frozenset()) | receives.intersection(rule.after)
+    return parts
 
 
 def plan_rules(model: Model) -> list[tuple[Rule, str]]:
@@ -136,10 +178,6 @@ def _class(rule: Rule) -> dict[str, str] | None:
     if rule.class_field is not None:
         return {"field": rule.class_field}
     return None if rule.class_text is None else {"text": rule.class_text}
-
-
-def _duration(rule: Rule) -> dict[str, Any] | None:
-    return None if rule.duration_field is None else {"field": rule.duration_field, "unit_ns": rule.duration_unit_ns}
 
 
 def _signed(value: int | str) -> int | str:

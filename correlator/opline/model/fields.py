@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .language import Problem
+from .language import GONE, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +35,8 @@ class Fields:
     def known(self, path: Path, table: Mapping[str, Any], fields: tuple[str, ...], what: str) -> bool:
         unknown = [f for f in table if f not in fields]
         for field in unknown:
-            self.error((*path, field), f"{what} has no field `{field}`{_did_you_mean(field, fields)}")
+            hint = f": write {GONE[field]}" if field in GONE else _did_you_mean(field, fields)
+            self.error((*path, field), f"{what} has no field `{field}`{hint}")
         return not unknown
 
     def table(self, path: Path, field: str) -> Mapping[str, Any]:

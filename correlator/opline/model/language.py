@@ -10,6 +10,8 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+from opline.applications import table
+from opline.steps import STEPS
 from opline.values import Value
 
 if TYPE_CHECKING:
@@ -23,56 +25,62 @@ SCOPES = ("process", "global", "thread")
 ROLES = {"begin": "begin", "end": "end", "begin?": "soft_begin", "end?": "soft_end"}
 THREAD_RULES = ("enter", "leave", "switch")
 BATCH_DOINGS = ("open", "join", "work", "close", "leave")
-BATCH_DOINGS_1 = (*BATCH_DOINGS[:-1], "open_or_work", "open_or_join")
 BATCH_SAYS = ("count", "needs", "reaches", "among")  # fields of the event that a point of a batch names
 WINDOWS = ("begin", "end")  # of bytes in flight, of a sync
+MESSAGES = ("send", "receive")  # what a point does to a message between hosts
 DIRECTIONS = ("read", "write")
 #: Steps of a block request, where the core cuts: no point has such a name.
-BLOCK_STEPS = {
-    "Q": "bio queued", "G": "request allocated", "preflush": "the flush before its data is done", "I": "inserted",
-    "D": "issued to the driver", "C": "completed", "postflush": "the flush behind its data is done",
+BLOCK_STEPS = {step.letter: step.meaning for step in STEPS} | {
+    "preflush": "the flush before its data is done", "postflush": "the flush behind its data is done",
 }  # fmt: skip
 STAGE_KINDS = ("work", "wait", "network", "device", "unknown")
-UNITS_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 
-IOS_FIELDS = ("submit", "wait", "count", "ring", "submitted", "reaped", "names")
+IOS_FIELDS = ("submit", "wait", "count", "ring", "submitted", "reaped", "names", "told")
 BIOS_FIELDS = ("class", "threads", "except")
 
-VERSIONS = (1, 2)
-#: What version 1 had no words for.
-MODEL_FIELDS_2 = ("version", "groups", "defaults", "batches")
+VERSION = 2  # of the language; a model may leave it out
 MODEL_FIELDS = (
     "title", "text", "claims", "ignore", "linger_ns", "keys", "facts", "points", "stages", "bios", "preload", "probes",
-    *MODEL_FIELDS_2,
+    "version", "groups", "defaults", "batches",
 )  # fmt: skip
 KEY_FIELDS = ("fields", "scope", "by_order", "with")
 FACT_FIELDS = ("of", "value", "scope", "unordered")
 POINT_FIELDS = (
     "event", "when", "role", "key", "bind", "release", "join", "optional", "child", "learn", "stamp", "thread",
-    "class", "object", "io", "aside", "once", "after", "passed_with", "each_with", "batch", "ios",
+    "class", "object", "io", "aside", "after", "batch", "ios", "message",
 )  # fmt: skip
 #: In `release` in a key's field's place: whatever of that space names the op.
 ALL = "*"
 JOIN_FIELDS = ("wait", "meet", "sole")
-STAMP_FIELDS = ("mark", "at", "duration", "unit")
+STAMP_FIELDS = ("mark", "at")
 IO_FIELDS = ("in_flight", "offset", "length", "direction", "file_by", "sync")
 PARTS = {"join": JOIN_FIELDS, "stamp": STAMP_FIELDS, "io": IO_FIELDS}
-#: Version 1 had the words of ``join``, ``stamp`` and ``io`` in the point itself, two of them by other names.
-NAMES_1 = {"in_flight": "io", "sync": "sync_wait"}
-POINT_FIELDS_1 = (
-    *(f for f in POINT_FIELDS if f not in ("join", "stamp")), *JOIN_FIELDS, *STAMP_FIELDS[:-1], *IO_FIELDS[1:-1],
-    "end_of", "sync_wait",
-)  # fmt: skip
+#: Words that models had, and what to write instead.
+GONE = {
+    **{word: f'join = {{ {word} = "KEY" }}' for word in JOIN_FIELDS},
+    **{word: f'stamp = {{ {word} = "MARK" }}' for word in STAMP_FIELDS},
+    **{word: f'io = {{ {word} = "FIELD" }}' for word in ("offset", "length", "file_by")},
+    "direction": 'io = { direction = "read" }',
+    "sync_wait": 'io = { sync = "begin" }',
+    "end_of": 'role = { end = ["CLASS"] }',
+    "open_or_work": 'work = "BATCH", and [batches] BATCH = { auto = true }',
+    "open_or_join": 'join = "BATCH", and [batches] BATCH = { auto = true }',
+    "once": "nothing: every time that an op passes the point is recorded",
+    "duration": "a point for an event at the begin of what took so long",
+    "unit": "nothing: `duration` is gone as well",
+}
 #: Of a point's fields, those that are read, and handed to the plan, by their names: what is true or false; the names of
 #: an event's fields; one word of some; keys; names of points. The part of the point in which they stand, "": the point
 #: itself.
-FLAGS = ("optional", "child", "aside", "once")
+FLAGS = ("optional", "child", "aside")
 TEXTS = {"object": "", "mark": "stamp", "at": "stamp", "offset": "io", "length": "io", "file_by": "io"}
 WORDS = {
     "thread": ("", THREAD_RULES), "in_flight": ("io", WINDOWS), "direction": ("io", DIRECTIONS), "sync": ("io", WINDOWS)
 }  # fmt: skip
 KEYS = {"bind": "", "release": "", "wait": "join", "meet": "join", "sole": "join"}
-POINTS = ("after", "passed_with", "each_with")
+POINTS = ("after",)
+#: Words of a point that opline no longer reads. A model that has them works as without them.
+IGNORED = ("passed_with", "each_with")
 STAGE_FIELDS = ("from", "to", "kind", "behind")
 
 DEFAULT_LINGER_NS = 100_000_000
@@ -139,6 +147,7 @@ class Ios(Value):
     submitted: str | None = None
     reaped: str | None = None  # a field's name, or "*": all that are done
     names: str | None = None  # the field that says which I/Os they are
+    told: str | None = None  # not of a call: the event is the begin or the end of one I/O, as `in_flight`
 
     @property
     def entry(self) -> bool:
@@ -182,13 +191,8 @@ class Rule(Value):
     offset: str | None = None
     length: str | None = None
     in_flight: str | None = None
-    duration_field: str | None = None
-    duration_unit_ns: int = 1
     aside: bool = False
-    once: bool = False
     after: tuple[str, ...] = ()
-    passed_with: tuple[str, ...] = ()
-    each_with: tuple[str, ...] = ()
     batch_do: str | None = None
     batch_space: str | None = None
     batch_says: tuple[tuple[str, str], ...] = ()  # of BATCH_SAYS, and the event's field
@@ -196,6 +200,8 @@ class Rule(Value):
     sync: str | None = None
     direction: str | None = None
     file_by: str | None = None
+    message: str | None = None  # of MESSAGES
+    identity: tuple[KeyUse, ...] = ()  # of the message: the same at both of its ends
 
 
 class Stage(Value):
@@ -204,7 +210,7 @@ class Stage(Value):
     name: str
     sources: tuple[str, ...]
     targets: tuple[str, ...]
-    kind: str
+    kind: str | None  # None: `wait` where it ends on another thread than it begins on, else `work`
     behind: bool
     line: int
 
@@ -236,19 +242,30 @@ class Model(Value):
         return self.probes if asked or not self.probes_on_request else ()
 
     def plan(self, match: str = "pointer") -> dict[str, Any]:
-        """The compiled model (docs/stitching.md, "The plan"); for a model without errors."""
+        """The compiled model (docs/internals/stitching.md, "The plan"); for a model without errors."""
         from .compile import compile_plan  # compile needs this class
 
         return compile_plan(self, match)
 
     def plan_json(
-        self, match: str = "pointer", files: Sequence[Mapping[str, Any]] = (), lost: Sequence[Mapping[str, Any]] = ()
+        self,
+        match: str = "pointer",
+        files: Sequence[Mapping[str, Any]] = (),
+        lost: Sequence[Mapping[str, Any]] = (),
+        population: Sequence[int] = (),
+        devices: Sequence[Mapping[str, Any]] = (),
+        of_cluster: Mapping[str, Any] | None = None,
     ) -> str:
-        """The plan as the text that the core reads, with the maps of files that the trace comes with, and the intervals
-        in which something is known to be missing.
+        """The plan as the text that the core reads, with the maps of files that the trace comes with, the intervals in
+        which something is known to be missing, the processes that the recording is about, and its disks.
+        ``of_cluster``: what the plan says of several hosts (`block`, `clock_bounds`).
         """
-        plan = self.plan(match) | {"files": list(files), "lost": list(lost)}
-        return json.dumps(plan, ensure_ascii=False, separators=(",", ":"))
+        plan = self.plan(match) | {"files": list(files), "lost": list(lost)} | table.providers()
+        if population:
+            plan["population"] = list(population)
+        if devices:
+            plan["devices"] = list(devices)
+        return json.dumps(plan | dict(of_cluster or {}), ensure_ascii=False, separators=(",", ":"))
 
 
 def template(name: str) -> tuple[str, str | None]:

@@ -10,8 +10,8 @@ import fnmatch
 import re
 from typing import TYPE_CHECKING
 
-from .compile import plan_rules
-from .language import ALL, BLOCK_STEPS, Problem
+from .compile import identity_of, plan_rules
+from .language import ALL, BLOCK_STEPS, Ios, Problem
 from .probes import lint_probes
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def check(model: Model, advice: bool = True) -> list[Problem]:
     what never is an error may be missing.
     """
     problems: list[Problem] = []
-    for part in (_keys, _facts, _names, _roles, _batches, _ios, _windows, _stages):
+    for part in (_keys, _facts, _names, _roles, _batches, _ios, _windows, _stages, _messages):
         problems.extend(part(model))
     if advice and not model.broken_points:  # what a point with a mistake would mean is anybody's guess
         for part in (_unused_keys, _threads, _unreachable, _claims, _block_events, lint_probes):
@@ -89,7 +89,7 @@ def _uses(model: Model) -> Iterator[tuple[Rule, KeyUse, bool]]:
             yield rule, use, rule.role in BEGINS or len(rule.key) > 1
         for use in (*rule.bind, *rule.wait):
             yield rule, use, True
-        for use in (*rule.release, *rule.meet, *rule.sole):
+        for use in (*rule.release, *rule.meet, *rule.sole, *rule.identity):
             yield rule, use, False
         for ios_use in (rule.ios.submit, rule.ios.wait) if rule.ios else ():
             if ios_use is not None:
@@ -125,12 +125,6 @@ def _facts(model: Model) -> Iterator[Problem]:
 def _names(model: Model) -> Iterator[Problem]:
     names = _point_names(model)
     for rule in model.rules:
-        for word, others in (("passed_with", rule.passed_with), ("each_with", rule.each_with)):
-            for name in others:
-                if wrong := _no_point(name, names):
-                    yield about(rule, "error", f"`{word}` names {name}, which {wrong}")
-            if others and rule.name_field is not None:
-                yield about(rule, "error", f"`{word}` is for a point of one name")
         for name in rule.after:
             if wrong := _no_point(name, names):
                 yield about(rule, "error", f"`after` names {name}, which {wrong}")
@@ -161,18 +155,10 @@ def _roles(model: Model) -> Iterator[Problem]:
             yield about(rule, "error", "a soft begin needs a key: where no op is known by it, one begins")
         if rule.child and (rule.role in BEGINS or not rule.bind):
             yield about(rule, "error", "`child` is for a point of an op, with a `bind` that names the child")
-        if rule.once and _says_more(rule):
-            yield about(rule, "error", "`once` is for a point that is only passed: without role, thread, bind, io …")
         if rule.wait and any(use.space in {u.space for u in rule.meet} for use in rule.wait):
             yield about(rule, "warning", "waits and meets under one key")
         if rule.role is not None and rule.batch_do in BATCH_OWN and not rule.key:
             yield about(rule, "warning", "`role` on a batch's own point")
-
-
-def _says_more(rule: Rule) -> bool:
-    """Passing the point again would mean something, besides that it was passed."""
-    words = (rule.role, rule.thread, rule.child, rule.batch_do, rule.ios, rule.in_flight, rule.sync)
-    return any(words) or any((rule.bind, rule.release, rule.wait, rule.meet, rule.sole))
 
 
 def _threads(model: Model) -> Iterator[Problem]:
@@ -226,11 +212,16 @@ def _orders(rule: Rule, said: set[str]) -> Iterator[Problem]:
 
 
 def _ios(model: Model) -> Iterator[Problem]:
+    told = any(rule.ios is not None and rule.ios.told == "begin" for rule in model.rules)
     for rule in model.rules:
         ios = rule.ios
         if ios is None:
             continue
-        if ios.submit is not None and (rule.role != "begin" or rule.thread != "switch"):
+        if ios.told is not None:
+            yield from _told(rule, ios)
+            continue
+        begins_each = told and rule.role is None
+        if ios.submit is not None and not begins_each and (rule.role, rule.thread) != ("begin", "switch"):
             yield about(rule, "error", '`ios.submit` goes with role = "begin" and thread = "switch"')
         if ios.submit is None and rule.role is not None:
             yield about(rule, "error", "`role`: with `ios`, only a point that submits begins an op")
@@ -244,8 +235,15 @@ def _ios(model: Model) -> Iterator[Problem]:
         if ios.submit and ios.wait and ios.submit.space != ios.wait.space:
             yield about(rule, "error", "`ios`: one call submits to and waits for one queue")
     entries = [rule for rule in model.rules if rule.ios and rule.ios.entry]
-    if entries and not any(rule.ios and not rule.ios.entry for rule in model.rules):
+    if entries and not any(rule.ios and (rule.ios.submitted or rule.ios.reaped) for rule in model.rules):
         yield about(entries[0], "error", "`ios`: no point is the exit of this call (`submitted` or `reaped`)")
+
+
+def _told(rule: Rule, ios: Ios) -> Iterator[Problem]:
+    if ios != Ios(told=ios.told):
+        yield about(rule, "error", "`ios.told` is about one I/O: it goes with no other word of `ios`")
+    if (ios.told == "begin") != (rule.role == "begin") or not rule.key:
+        yield about(rule, "error", '`ios.told`: "begin" goes with role = "begin", "end" with no role, both with a key')
 
 
 def _windows(model: Model) -> Iterator[Problem]:
@@ -257,6 +255,28 @@ def _windows(model: Model) -> Iterator[Problem]:
         if "end" in doing and "begin" not in doing:
             rule = model.rules[doing.index("end")]
             yield about(rule, "warning", f'`io.{field} = "end"`: no point has `io.{field} = "begin"`')
+
+
+def _messages(model: Model) -> Iterator[Problem]:
+    """Both ends of a message have its key, whatever host they are on."""
+    scopes = {space.name: space.scope for space in model.keys}
+    ends: dict[str, set[str]] = {}
+    for rule in model.rules:
+        if rule.message is None:
+            continue
+        identity = identity_of(rule, scopes)
+        if not identity:
+            yield about(rule, "error", '`message` needs a key of scope "global": both ends have it')
+        elif scopes.get(identity[0].space, "global") != "global":
+            yield about(rule, "error", f'`message`: the key space {identity[0].space} is not of scope "global"')
+        else:
+            ends.setdefault(identity[0].space, set()).add(rule.message)
+        if rule.learn or rule.mark or rule.ios:
+            yield about(rule, "error", "`message` is for a point of an op: without `learn`, `mark` and `ios`")
+    for space, seen in ends.items():
+        for word in {"send", "receive"} - seen:
+            rule = next(r for r in model.rules if r.message and identity_of(r, scopes)[0].space == space)
+            yield about(rule, "warning", f'no point has message = "{word}" with the key {space}')
 
 
 def _stages(model: Model) -> Iterator[Problem]:
@@ -308,9 +328,8 @@ def _block_events(model: Model) -> Iterator[Problem]:
 
 
 def _point_names(model: Model) -> dict[str, None]:
-    """Names that a stage can be cut at, with their placeholders. A duration has a point at its begin as well."""
-    begins = [f"{rule.name} begin" for rule in model.rules if rule.duration_field is not None]
-    return dict.fromkeys([rule.name for rule in model.rules] + begins + list(model.broken_points))
+    """Names that a stage can be cut at, with their placeholders."""
+    return dict.fromkeys([rule.name for rule in model.rules] + list(model.broken_points))
 
 
 def _no_point(name: str, names: Collection[str]) -> str | None:
@@ -344,9 +363,9 @@ def covers_glob(cover: str, event: str) -> bool:
 def needed_fields(rule: Rule, fields: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
     """The fields without which the core passes the rule over (an object, offset or length may be absent)."""
     needed = {c.field for c in rule.when}
-    for use in (*rule.key, *rule.bind, *rule.release, *rule.wait, *rule.meet, *rule.sole):
+    for use in (*rule.key, *rule.bind, *rule.release, *rule.wait, *rule.meet, *rule.sole, *rule.identity):
         needed.update(f.partition("@")[0] for f in use.fields or fields.get(use.space, ()) if f != ALL)
-    needed.update(f for f in (rule.name_field, rule.class_field, rule.duration_field) if f is not None)
+    needed.update(f for f in (rule.name_field, rule.class_field) if f is not None)
     if rule.ios:
         for ios_use in (rule.ios.submit, rule.ios.wait):
             needed.update((ios_use.fields or fields.get(ios_use.space, ())) if ios_use else ())

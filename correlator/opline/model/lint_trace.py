@@ -34,8 +34,11 @@ def check_trace(
     seen: dict[int, int] = {}  # by line: a rule with several events is seen if one of them is
     for (rule, _), point in zip(plan_rules(model), core["points"], strict=True):
         seen[rule.line] = seen.get(rule.line, 0) + int(point["seen"])
+    points_seen = {rule.name for rule in model.rules if seen.get(rule.line)}
     for rule in model.rules:
         if seen.get(rule.line) == 0:
+            if not _lacks_field(model, rule, fields or {}) and _may_be_unseen(rule, points_seen, events):
+                continue
             problems.append(about(rule, "warning", f"never seen: {_why_unseen(model, rule, events, fields or {})}"))
         else:
             problems.extend(_no_such_field(rule, fields or {}))
@@ -62,17 +65,34 @@ def asked_fields(model: Model, events: Mapping[str, int]) -> list[str]:
     return sorted(found, key=lambda e: (-events[e], e))
 
 
+def _may_be_unseen(rule: Rule, points_seen: Collection[str], events: Mapping[str, int]) -> bool:
+    """Whether a program may go without the rule: its events were others of the point's rules, or the program names its
+    own points and has none.
+    """
+    if any(n and matches_any(event, rule.events) for event, n in events.items()):
+        return rule.name in points_seen
+    return template(rule.name)[1] is not None
+
+
+def _lacks_field(model: Model, rule: Rule, fields: Mapping[str, Collection[str]]) -> tuple[str, list[str]] | None:
+    """An event of the rule, and what the rule needs and the event does not have; None: the events have all."""
+    needed = needed_fields(rule, {space.name: space.fields for space in model.keys})
+    for event in sorted(fields):
+        if matches_any(event, rule.events) and (lacking := sorted(needed - set(fields[event]))):
+            return event, lacking
+    return None
+
+
 def _why_unseen(model: Model, rule: Rule, events: Mapping[str, int], fields: Mapping[str, Collection[str]]) -> str:
     count = sum(n for event, n in events.items() if matches_any(event, rule.events))
     names = ", ".join(rule.events)
     if not count:
         return f"the trace has no {names}"
-    needed = needed_fields(rule, {space.name: space.fields for space in model.keys})
-    for event in sorted(fields):
-        if matches_any(event, rule.events) and (lacking := sorted(needed - set(fields[event]))):
-            which = "" if names == event else f"{event} "
-            listed = " or ".join(f"`{field}`" for field in lacking)
-            return f"{names} comes {count} times, and {which}has no field {listed}{_meant(lacking[0], fields[event])}"
+    if found := _lacks_field(model, rule, fields):
+        event, lacking = found
+        which = "" if names == event else f"{event} "
+        listed = " or ".join(f"`{field}`" for field in lacking)
+        return f"{names} comes {count} times, and {which}has no field {listed}{_meant(lacking[0], fields[event])}"
     return f"{names} comes {count} times, but `when`, an earlier rule or a missing field keeps it away"
 
 

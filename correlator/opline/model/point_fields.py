@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The fields of a model's point, in both versions of the language: what reads one of them is here, ``reader.py`` makes
-the point of them.
-"""
+"""The fields of a model's point: what reads one of them is here, ``reader.py`` makes the point of them."""
 
 from __future__ import annotations
 
@@ -13,17 +11,16 @@ from .fields import Fields
 from .language import (
     ALL,
     BATCH_DOINGS,
-    BATCH_DOINGS_1,
     BATCH_SAYS,
     FLAGS,
     IOS_FIELDS,
     KEYS,
-    NAMES_1,
+    MESSAGES,
     PARTS,
     POINTS,
     ROLES,
     TEXTS,
-    UNITS_NS,
+    WINDOWS,
     WORDS,
     Condition,
     Ios,
@@ -36,7 +33,7 @@ if TYPE_CHECKING:
 
     from .positions import Path, Place
 
-_KEY_USE = re.compile(r"\s*([^\s()]+)\s*(?:\(([^()]*)\))?\s*")
+_KEY_USE = re.compile(r"\s*+([^\s()]++)\s*+(?:\(([^()]*+)\))?\s*+")
 
 
 class PointFields(Fields):
@@ -45,11 +42,10 @@ class PointFields(Fields):
     def __init__(self, document: Mapping[str, Any], places: Mapping[Path, Place]) -> None:
         super().__init__(document, places)
         self.used: set[tuple[str, str]] = set()  # names in tables that hold for several points
+        self.ignored: list[int] = []  # lines of points with words that opline no longer reads
 
-    version = 1
     groups: Mapping[str, tuple[str, ...]]
     defaults: tuple[tuple[str, Mapping[str, Any]], ...]
-    point_fields: tuple[str, ...]
     own_batches: frozenset[str]
     point_names: set[str]
 
@@ -62,24 +58,21 @@ class PointFields(Fields):
         return value
 
     def part(self, path: Path, field: str, value: Mapping[str, Any]) -> tuple[Path, Mapping[str, Any]]:
-        """A table of a point's, with its place. Version 1 has its words in the point itself."""
-        if self.version == 1:
-            return path, value
-        found = self.typed(path, field, value, dict, "a table") or {}
+        """A table of a point's, with its place."""
+        found = self.typed(path, field, value, dict, f"a table with {', '.join(PARTS[field])}") or {}
         self.known((*path, field), found, PARTS[field], f"`{field}`")
         return (*path, field), found
 
     def by_name(self, parts: Mapping[str, tuple[Path, Mapping[str, Any]]]) -> dict[str, Any]:
         """What is read by its name alone (language.py). ``parts``: the point itself and its tables, with places."""
         path, value = parts[""]
-        names = NAMES_1 if self.version == 1 else {}
         found: dict[str, Any] = {f: bool(self.typed(path, f, value, bool, "true or false")) for f in FLAGS}
         for field, part in TEXTS.items():
             here, table = parts[part]
             found[field] = self.text(here, field, table)
         for field, (part, words) in WORDS.items():
             here, table = parts[part]
-            found[field] = self.word(here, names.get(field, field), table, words)
+            found[field] = self.word(here, field, table, words)
         for field, part in KEYS.items():
             here, table = parts[part]
             found[field] = self.key_uses(here, field, table)
@@ -88,8 +81,6 @@ class PointFields(Fields):
 
     def role(self, path: Path, value: Mapping[str, Any]) -> tuple[str | None, tuple[str, ...]]:
         """The role in the plan's word, and of an end the classes that it is for."""
-        if self.version == 1:
-            return self.word(path, "role", value, tuple(ROLES.values())), self.texts(path, "end_of", value)
         written = value.get("role")
         if not isinstance(written, dict):
             word = self.word(path, "role", value, tuple(ROLES))
@@ -136,21 +127,6 @@ class PointFields(Fields):
             uses.append(KeyUse(found[1], tuple(names), self.line((*path, field))))
         return tuple(uses)
 
-    def duration(self, path: Path, value: Mapping[str, Any]) -> tuple[str | None, int]:
-        written = value.get("duration")
-        if self.version == 1 and isinstance(written, dict):
-            path, value = (*path, "duration"), {"duration": written.get("field"), **written}
-            self.known(path, written, ("field", "unit"), "`duration`")
-            if "field" not in written:
-                self.error(path, "`duration`: `field` is missing")
-        elif self.version == 1 and written is not None and not isinstance(written, str):
-            self.error((*path, "duration"), '`duration`: a field\'s name or { field = "…", unit = "s" } is wanted')
-            return None, 1
-        elif "unit" in value and written is None:
-            self.error(path, "`unit` goes with `duration`")
-        unit = self.word(path, "unit", value, tuple(UNITS_NS)) or "ns"
-        return (None if value.get("duration") is None else self.text(path, "duration", value)), UNITS_NS[unit]
-
     def batch(self, path: Path, value: Mapping[str, Any]) -> tuple[str | None, str | None, tuple[tuple[str, str], ...]]:
         """What the point does, for which batch, and the fields that say more of it."""
         nothing = None, None, ()
@@ -158,13 +134,11 @@ class PointFields(Fields):
         if written is None:
             return nothing
         here = (*path, "batch")
-        says = BATCH_SAYS if self.version > 1 else BATCH_SAYS[:1]
-        doings = [name for name in written if name not in says] if isinstance(written, dict) else []
+        doings = [name for name in written if name not in BATCH_SAYS] if isinstance(written, dict) else []
         if not isinstance(written, dict) or len(doings) != 1:
             self.error(here, '`batch`: { open = "name" }, or join, work, close or leave instead, is wanted')
             return nothing
-        words = BATCH_DOINGS if self.version > 1 else BATCH_DOINGS_1
-        if not self.known(here, written, (*words, *says), "`batch`"):
+        if not self.known(here, written, (*BATCH_DOINGS, *BATCH_SAYS), "`batch`"):
             return nothing
         (doing,) = doings
         for word, goes_with in (("count", ("close",)), ("needs", ("open", "join")), ("reaches", ("work", "close"))):
@@ -175,12 +149,27 @@ class PointFields(Fields):
         space = self.text(here, doing, written)
         self.used.add(("batches", space or ""))
         opens = space in self.own_batches and doing in ("work", "join")
-        told = ((word, self.text(here, word, written)) for word in says)
+        told = ((word, self.text(here, word, written)) for word in BATCH_SAYS)
         return (
             f"open_or_{doing}" if opens else doing,
             space,
             tuple((word, field) for word, field in told if field is not None),
         )
+
+    def message(self, path: Path, value: Mapping[str, Any]) -> tuple[str | None, tuple[KeyUse, ...]]:
+        """What the point does to a message, and the key that is the message's identity, where one is named."""
+        written = value.get("message")
+        if not isinstance(written, dict):
+            return (None if written is None else self.word(path, "message", value, MESSAGES)), ()
+        here = (*path, "message")
+        if len(written) != 1 or not self.known(here, written, MESSAGES, "`message`"):
+            self.error(here, '`message`: "send", "receive", or { send = "space" } is wanted')
+            return None, ()
+        (word,) = written
+        uses = self.key_uses(here, word, written)
+        if len(uses) != 1:
+            self.error(here, "`message`: one key is wanted")
+        return word, uses
 
     def ios(self, path: Path, value: Mapping[str, Any]) -> Ios | None:
         written = self.typed(path, "ios", value, dict, "a table")
@@ -200,4 +189,5 @@ class PointFields(Fields):
             submitted=self.text(here, "submitted", written),
             reaped=self.text(here, "reaped", written),
             names=self.text(here, "names", written),
+            told=self.word(here, "told", written, WINDOWS),
         )

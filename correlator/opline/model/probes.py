@@ -11,6 +11,7 @@ import fnmatch
 import re
 from typing import TYPE_CHECKING, TypeAlias
 
+from opline.applications import table
 from opline.values import Value
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ _WANTED = (
     "textN, textN[LENGTH])"
 )
 _CONTEXT = {"vpid", "vtid", "procname"}  # what every hit tells besides
-_OURS = ("block", "syscall", "sched", "cephring")  # providers of opline's own collectors
+_OURS = ("block", "syscall", "sched", *table.relayed())  # providers of opline's own collectors
 
 
 class ProbeField(Value):

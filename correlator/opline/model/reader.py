@@ -11,18 +11,18 @@ from .language import (
     BIOS_FIELDS,
     DEFAULT_LINGER_NS,
     FACT_FIELDS,
+    IGNORED,
     KEY_FIELDS,
     MAX_LINGER_NS,
+    MESSAGES,
     MODEL_FIELDS,
-    MODEL_FIELDS_2,
     PARTS,
     PLACEHOLDER,
     POINT_FIELDS,
-    POINT_FIELDS_1,
     SCOPES,
     STAGE_FIELDS,
     STAGE_KINDS,
-    VERSIONS,
+    VERSION,
     Bios,
     Fact,
     KeySpace,
@@ -75,10 +75,8 @@ class _Reader(PointFields):
     """Walks the TOML tree; every mistake is noted and the walk goes on."""
 
     def model(self, text: str, name: str, path: str) -> Model:
-        self.version = self.version_of()
-        fields = MODEL_FIELDS if self.version > 1 else [f for f in MODEL_FIELDS if f not in MODEL_FIELDS_2[1:]]
-        self.known((), self.document, tuple(fields), "a model")
-        self.point_fields = POINT_FIELDS if self.version > 1 else POINT_FIELDS_1
+        self.check_version()
+        self.known((), self.document, MODEL_FIELDS, "a model")
         groups = self.table((), "groups")
         self.groups = {name: self.texts(("groups",), name, groups) for name in groups}
         self.defaults = tuple(self.read_defaults())
@@ -87,10 +85,11 @@ class _Reader(PointFields):
         before = len(self.problems)
         self.point_names = set()
         rules, broken = self.points()
-        if not rules and len(self.problems) == before:
-            self.error(("points",), "a model needs [points]")
+        if not rules and "bios" not in self.document and len(self.problems) == before:
+            self.error(("points",), "a model needs [points] or [bios]")
         stages = tuple(self.stages())
         self.unused()
+        self.not_read()
         claims = list(self.texts((), "claims", self.document))
         if not claims:
             claims = list(dict.fromkeys(_claim(event) for rule in rules for event in rule.events))
@@ -118,11 +117,13 @@ class _Reader(PointFields):
             broken_points=broken,
         )
 
-    def version_of(self) -> int:
+    def check_version(self) -> None:
         found: int | None = self.typed((), "version", self.document, int, "an integer")
-        if found is not None and found not in VERSIONS:
-            self.error(("version",), f"`version = {found}`: this opline reads {' and '.join(map(str, VERSIONS))}")
-        return VERSIONS[0] if found not in VERSIONS else found
+        if found == 1:
+            what = "write `version = 2`, then `opline model lint` says what to write for each word that is gone"
+            self.error(("version",), f"version 1 of the language is no longer read: {what}")
+        elif found not in (None, VERSION):
+            self.error(("version",), f"`version = {found}`: this opline reads {VERSION}")
 
     def unused(self) -> None:
         """What is said for several points, and holds for none; a group with a point's name."""
@@ -133,6 +134,14 @@ class _Reader(PointFields):
                     self.problems.append(Problem(self.line((table, name)), "warning", f"[{table}] {name} is not used"))
                 if table == "groups" and name in names:
                     self.error((table, name), f"group {name}: a point has this name")
+
+    def not_read(self) -> None:
+        """One line for all points with words that opline no longer reads."""
+        if not self.ignored:
+            return
+        words = " and ".join(f"`{word}`" for word in IGNORED)
+        message = f"opline no longer reads {words} ({len(self.ignored)} in this model): delete them"
+        self.problems.append(Problem(min(self.ignored), "warning", message))
 
     # -- tables --------------------------------------------------------------------------------------------------------
 
@@ -158,7 +167,9 @@ class _Reader(PointFields):
             path: Path = ("defaults", glob)
             if not isinstance(value, dict):
                 self.error(path, f'defaults of {glob}: a table is wanted, "glob" = {{ optional = true }}')
-            elif self.known(path, value, tuple(f for f in POINT_FIELDS if f != "event"), f"defaults of {glob}"):
+            elif self.known(
+                path, value, tuple(f for f in (*POINT_FIELDS, *IGNORED) if f != "event"), f"defaults of {glob}"
+            ):
                 yield glob, value
 
     def read_batches(self) -> Iterator[str]:
@@ -228,8 +239,10 @@ class _Reader(PointFields):
 
     def is_field(self, name: str, value: object) -> bool:
         """A point's field; `commit.join` can also be a point's name."""
-        parts = PARTS.get(name) if self.version > 1 else None
-        return name in self.point_fields and (parts is None or (isinstance(value, dict) and {*value} <= {*parts}))
+        if name == "message" and isinstance(value, str):
+            return value in MESSAGES
+        parts = (PARTS | {"message": MESSAGES}).get(name)
+        return name in POINT_FIELDS and (parts is None or (isinstance(value, dict) and {*value} <= {*parts}))
 
     def rule(self, path: Path, name: str, value: object) -> Rule | None:
         what = f"point {name}"
@@ -238,7 +251,7 @@ class _Reader(PointFields):
         if not isinstance(value, dict):
             self.error(path, f"{what}: an event's name or a table is wanted")
             return None
-        self.known(path, value, self.point_fields, what)
+        self.known(path, value, (*POINT_FIELDS, *IGNORED), what)
         placeholders = PLACEHOLDER.findall(name)
         if len(placeholders) > 1 or "" in placeholders or re.search(r"[{}]", PLACEHOLDER.sub("", name)):
             self.error(path, f"{what}: a name may contain one {{field}} and no other braces")
@@ -251,6 +264,7 @@ class _Reader(PointFields):
             else:
                 self.error(path, f"{what}: `event` is missing (only a name like provider:event is an event by itself)")
         value = self.with_defaults(events, value)
+        self.ignored += [self.line(path) for word in IGNORED if word in value]
         class_text = self.text(path, "class", value)
         class_field = None
         if class_text is not None and (found := PLACEHOLDER.fullmatch(class_text)):
@@ -259,8 +273,8 @@ class _Reader(PointFields):
             self.error((*path, "class"), f'{what}: `class` is a text or one "{{field}}"')
         role, end_of = self.role(path, value)
         parts = {"": (path, value)} | {part: self.part(path, part, value) for part in PARTS}
-        duration, unit_ns = self.duration(*parts["stamp"])
         doing, space, batch_says = self.batch(path, value)
+        message, identity = self.message(path, value)
         return Rule(
             name=name,
             name_field=placeholders[0] if placeholders else None,
@@ -273,12 +287,12 @@ class _Reader(PointFields):
             learn=self.text(path, "learn", value),
             class_text=class_text,
             class_field=class_field,
-            duration_field=duration,
-            duration_unit_ns=unit_ns,
             batch_do=doing,
             batch_space=space,
             batch_says=batch_says,
             ios=self.ios(path, value),
+            message=message,
+            identity=identity,
             **self.by_name(parts),
         )
 
@@ -297,7 +311,7 @@ class _Reader(PointFields):
                 for end in ("from", "to"):
                     if end not in part:
                         self.error(here, f"stage {name}: `{end}` is missing")
-                kind = self.word(here, "kind", part, STAGE_KINDS) or STAGE_KINDS[0]
+                kind = self.word(here, "kind", part, STAGE_KINDS)
                 behind = bool(self.typed(here, "behind", part, bool, "true or false"))
                 ends = (self.points_of(here, "from", part), self.points_of(here, "to", part))
                 yield Stage(name, *ends, kind, behind, self.line(here))

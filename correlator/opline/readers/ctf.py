@@ -13,10 +13,10 @@ from typing import Any, Protocol
 import bt2
 
 from opline import _core
-from opline.errors import OplineError
+from opline.errors import OplineError, TraceError
 from opline.readers.metadata import environment, metadata_text
 from opline.readers.streams import examine, mend
-from opline.readers.trace import TraceError, is_ctf_2, no_stream
+from opline.readers.trace import is_ctf_2, no_stream
 from opline.scratch import scratch
 
 PLUGIN = Path(__file__).parent.parent / "babeltrace-plugin-opline.so"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Where files lie on disk: reads ``extents.json`` (docs/stitching.md, "Extents") and the text of ``filefrag -v``.
+"""Where files lie on disk: reads ``extents.json`` (docs/internals/stitching.md, "Extents") and the text of ``filefrag
+-v``.
 
 filefrag's output is that of e2fsprogs 1.47 (misc/filefrag.c, print_extent_info): a line with the file's size and unit,
 a header, and a line per extent ``N: LOGICAL.. LOGICAL: PHYSICAL.. PHYSICAL: LENGTH: [EXPECTED:] FLAGS``.
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from opline.errors import OplineError
+from opline.paths import is_utf8, name_bytes
 
 VERSION = 1
 SECTOR_BYTES = 512
@@ -22,7 +24,7 @@ _BEYOND = 1 << 55  # sectors: no file has an offset of 2^64 bytes
 PLACELESS = frozenset({"unknown_loc", "delalloc", "encoded", "encrypted", "not_aligned", "inline", "tail_packed"})
 
 _SIZE = r"File size of (?P<path>.+) is (?P<size>\d+) \(\d+ blocks? of (?P<unit>\d+) bytes\)"
-_EXTENT = r"\s*\d+:\s*(\d+)\.\.\s*(\d+):\s*(\d+)\.\.\s*(\d+):\s*(\d+):\s*(?:\d+:)?\s*([\w,]*)\s*"
+_EXTENT = r"\s*\d+:\s*(\d+)\.\.\s*(\d+):\s*(\d+)\.\.\s*(\d+):\s*(\d+):\s*+(?:\d++:)?\s*+([\w,]*+)\s*+"
 
 
 class Extent(NamedTuple):
@@ -51,7 +53,7 @@ class FileMap(NamedTuple):
         """As the core reads it."""
         extents = [[e.logical_sector, e.physical_sector, e.sectors] for e in self.extents]
         return {
-            "path": self.path,
+            "path": self.path if is_utf8(self.path) else list(name_bytes(self.path)),
             "disk": self.disk,
             "start_sector": self.start_sector,
             "changed": self.changed,
@@ -64,11 +66,9 @@ class FileMap(NamedTuple):
 def read_extents(path: Path) -> list[FileMap]:
     """The files that ``path`` maps, either format. Raises OplineError: what, where."""
     try:
-        text = path.read_bytes().decode()
+        text = path.read_bytes().decode(errors="surrogateescape")  # the name of a file is bytes
     except OSError as error:
         raise OplineError(f"Cannot read {path}: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise OplineError(f"Cannot read {path}: not text in UTF-8.") from error
     return _from_json(path, text) if text.lstrip().startswith("{") else _from_filefrag(path, text)
 
 
@@ -105,7 +105,11 @@ def _from_json(path: Path, text: str) -> list[FileMap]:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise OplineError(f"Cannot read {path}: not JSON ({error}).") from error
-    if document.get("version") != VERSION or not isinstance(document.get("files"), list):
+    if (
+        not isinstance(document, dict)
+        or document.get("version") != VERSION
+        or not isinstance(document.get("files"), list)
+    ):
         raise OplineError(f"{path} is not an extents.json of version {VERSION} (`version`, `files`).")
     maps: list[FileMap] = []
     for i, file in enumerate(document["files"]):
@@ -115,16 +119,18 @@ def _from_json(path: Path, text: str) -> list[FileMap]:
                 for e in file["extents"]
                 if PLACELESS.isdisjoint(e.get("flags", ()))
             ]
+            if (file.get("dev") is None) != (file.get("inode") is None):
+                raise ValueError("a `dev` without an `inode`, or an `inode` without a `dev`, names no file")
             maps.append(
                 FileMap(
                     path=str(file["path"]),
-                    size_bytes=int(file["size_bytes"]),
+                    size_bytes=_below(1 << 64, file["size_bytes"]),
                     extents=_ordered(path, str(file["path"]), extents),
                     changed=bool(file.get("changed", False)),
                     disk=None if file.get("disk") is None else _number(file["disk"]),
-                    start_sector=int(file.get("start_sector") or 0),
+                    start_sector=_below(_BEYOND, file.get("start_sector") or 0),
                     dev=None if file.get("dev") is None else _number(file["dev"]),
-                    inode=None if file.get("inode") is None else int(file["inode"]),
+                    inode=None if file.get("inode") is None else _below(1 << 64, file["inode"]),
                 )
             )
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -133,11 +139,18 @@ def _from_json(path: Path, text: str) -> list[FileMap]:
     return maps
 
 
+def _below(limit: int, value: Any) -> int:
+    number = int(value)
+    if not 0 <= number < limit:
+        raise ValueError(f"{number} is out of range")
+    return number
+
+
 def _number(text: str) -> int:
     major, colon, minor = text.partition(":")
     if not (colon and major.isdigit() and minor.isdigit()):
         raise ValueError(f"{text!r} is no device number MAJOR:MINOR")
-    return int(major) << 20 | int(minor)
+    return _below(1 << 12, major) << 20 | _below(1 << 20, minor)
 
 
 def _ordered(path: Path, name: str, extents: list[Extent]) -> tuple[Extent, ...]:

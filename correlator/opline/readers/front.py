@@ -7,9 +7,9 @@ import os
 from typing import TYPE_CHECKING
 
 from opline import _core
-from opline.errors import OplineError, UsageError
+from opline.errors import OplineError, TraceError, UsageError
 from opline.readers.native import NativeReader, Unsupported
-from opline.readers.trace import TraceError
+from opline.readers.registry import trace_format
 from opline.talk import explain
 
 if TYPE_CHECKING:
@@ -58,8 +58,20 @@ def choose(traces: list[str], wanted: str) -> tuple[Front, str]:
     return front, why
 
 
+#: How far apart two readings of one offset may be: LTTng takes the tightest of ten (lttng-sessiond 2.13, clock-class).
+_SAME_OFFSET_NS = 1_000_000
+
+
+def _wall_minus_monotonic_ns(clock: dict[str, Any]) -> int:
+    """The clock's offset: CLOCK_REALTIME - CLOCK_MONOTONIC when the session was made."""
+    return int(clock["offset_s"] * 1_000_000_000 + clock["offset_cycles"] * 1_000_000_000 // clock["frequency"])
+
+
 def _check_clocks(environments: list[dict[str, Any]]) -> None:
-    """Raw times compare only within one boot, whose uuid LTTng gives the clock."""
+    """Raw times compare only within one boot, whose uuid LTTng gives the clock, and one time namespace of it: another
+    one's clock is ahead by a constant (time_namespaces(7)). Else that offset changes only if the wall clock is set: NTP
+    slews both clocks alike.
+    """
     first: dict[str, Any] | None = None
     for trace in environments:
         uuid = trace["clock"].get("uuid")
@@ -70,25 +82,24 @@ def _check_clocks(environments: list[dict[str, Any]]) -> None:
         elif first["clock"]["uuid"] != uuid:
             raise TraceError(
                 f"{first['path']} and {trace['path']} have different clocks (another boot, or another host): "
-                "their times do not compare. Give them one by one."
+                "their times do not compare. Give them one by one, or to `opline join`."
             )
+        else:
+            apart_ns = _wall_minus_monotonic_ns(trace["clock"]) - _wall_minus_monotonic_ns(first["clock"])
+            if abs(apart_ns) > _SAME_OFFSET_NS:
+                raise TraceError(
+                    f"{first['path']} and {trace['path']} have clocks of one boot that are {abs(apart_ns) / 1e9:.6f} s "
+                    "apart (two time namespaces, or the wall clock was set in between): their times do not compare. "
+                    "Give them one by one."
+                )
 
 
 def _choose(traces: list[str], wanted: str) -> tuple[Front, str]:
     if not os.path.isdir(traces[0]):
-        from opline.readers.babeltrace_text import BabeltraceTextReader, is_babeltrace_text
-        from opline.readers.blktrace import BlktraceReader, is_blktrace
-        from opline.readers.text import TextReader
-
-        if is_blktrace(traces[0]):
-            if wanted != "auto":
-                raise TraceError(f"{traces[0]} is blktrace's, and --reader {wanted} reads CTF traces.")
-            return BlktraceReader(traces), "it is no CTF trace but blktrace's"
+        found = trace_format(traces[0])
         if wanted != "auto":
-            raise TraceError(f"{traces[0]} is text, and --reader {wanted} reads CTF traces.")
-        if is_babeltrace_text(traces[0]):
-            return BabeltraceTextReader(traces[0]), "it is no CTF trace but babeltrace's text"
-        return TextReader(traces[0]), "it is no CTF trace but text"
+            raise TraceError(f"{traces[0]} is {found.CALLED}, and --reader {wanted} reads CTF traces.")
+        return found.front(traces), f"it is no CTF trace but {found.CALLED}"
     if wanted == "bt2":
         return _bt2(traces), "it was asked for"
     try:

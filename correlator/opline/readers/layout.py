@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
 # LTTng's packet context in CTF 1.8 (lttng-tools 2.13, src/bin/lttng-sessiond/ust-metadata.cpp, lttng-modules 2.13;
 # lttng-tools 2.16 has no aliases and writes each type out)
-_CONTEXT = r"(?:struct packet_context|packet\.context := struct) \{(.*?)\n\s*\}"
-_FIELD = r"(?:integer \{ (size = \d+);[^}]*\}|(\w+(?: \w+)?)) (\w+);"
+_CONTEXT = r"(?:struct packet_context|packet\.context := struct) \{"
+_CONTEXT_END = re.compile(r"\n[^\S\n]*+\}")
+_FIELD = r"(?:integer \{ (size = \d+);[^{}]*+\}|\b(\w++(?: \w++)?)) (\w++);"
 _BIG_ENDIAN = r"trace \{[^{}]*byte_order = be;"
-_LONG_64 = r"integer \{ size = 64; [^}]*\} := unsigned long;"
+_LONG_64 = r"integer \{ size = 64; [^{}]*+\} := unsigned long;"
 _NAMES = ["timestamp_begin", "timestamp_end", "content_size", "packet_size", "packet_seq_num", "events_discarded"]
 # The same in CTF 2 (lttng-tools 2.16, src/bin/lttng-sessiond/ctf2-trace-class-visitor.cpp)
 _ROLES = (
@@ -65,8 +66,9 @@ def layout_of(folder: StrPath) -> Layout | None:
             return _layout_of_ctf_2(text)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    context = re.search(_CONTEXT, text, re.DOTALL)
-    fields = re.findall(_FIELD, context[1]) if context else []
+    context = re.search(_CONTEXT, text)
+    end = _CONTEXT_END.search(text, context.end()) if context else None
+    fields = re.findall(_FIELD, text[context.end() : end.start()]) if context and end else []
     wide = [
         name
         for size, alias, name in fields

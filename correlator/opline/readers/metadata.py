@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _PACKET_MAGIC = 0x75D11D57
 _PACKET = "I16sIIIBBBBB"  # magic, uuid, checksum, content bits, packet bits, compression, encryption, scheme, version
-_STRING = r'"((?:[^"\\]|\\.)*)"'
+_STRING = r'"((?:[^"\\]++|\\.)*+)"'
 
 
 def metadata_text(folder: StrPath) -> str:
@@ -55,19 +55,24 @@ def environment(folder: StrPath) -> dict[str, Any]:
 
 
 def _block(text: str, name: str) -> str:
-    found = re.search(rf"(?m)^{name} \{{(.*?)^\}};", text, re.DOTALL)
-    return found.group(1) if found else ""
+    """The text between ``name {`` and ``};`` at the begin of a line; "" if there is none."""
+    begin = f"\n{text}".find(f"\n{name} {{")
+    if begin < 0:
+        return ""
+    begin += len(name) + 2
+    end = text.find("\n};", begin)
+    return text[begin : end + 1] if end >= 0 else ""
 
 
 def _of_tsdl(text: str) -> dict[str, Any]:
     env = {
         k: s.replace('\\"', '"') or n
-        for k, s, n in re.findall(rf"(\w+) = (?:{_STRING}|([-\w]+));", _block(text, "env"))
+        for k, s, n in re.findall(rf"\b(\w++) = (?:{_STRING}|([-\w]++));", _block(text, "env"))
     }
     clock: dict[str, Any] = {}
     body = _block(text, "clock")
     if body:
-        values = {k: a or b for k, a, b in re.findall(rf'(\w+) = (?:{_STRING}|"?([-\w]+)"?);', body)}
+        values = {k: a or b for k, a, b in re.findall(rf'\b(\w++) = (?:{_STRING}|"?+([-\w]++)"?+);', body)}
         clock = {
             "name": values.get("name", ""),
             "uuid": values.get("uuid", ""),

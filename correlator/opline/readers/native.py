@@ -8,12 +8,14 @@ import os
 from typing import TYPE_CHECKING
 
 from opline import _core
-from opline.errors import UsageError
-from opline.readers.trace import TraceError, cpus_recorded, no_stream
+from opline.errors import TraceError, UsageError
+from opline.readers.trace import cpus_recorded, no_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import Any
+    from typing import Any, TypeAlias
+
+    HostClock: TypeAlias = tuple[str, list[tuple[int, int]]]
 
 Unsupported = _core.Unsupported
 EVENTS_PER_SLICE = 1 << 15
@@ -41,12 +43,15 @@ class NativeReader:
 
     name = "native"
 
-    def __init__(self, traces: Sequence[str]) -> None:
-        """Maps the files and compiles the metadata. Raises Unsupported or TraceError."""
+    def __init__(self, traces: Sequence[str], hosts: Sequence[HostClock] = ()) -> None:
+        """Maps the files and compiles the metadata. ``hosts``: of each trace, if they are of several: its host's name,
+        and the knots of the map from the host's clock to that of all. Raises Unsupported or TraceError.
+        """
         self.traces = traces
-        self._reader = self._guard(lambda: _core.NativeReader(list(traces), cpus_recorded(traces[0])))
+        cpus = 0 if hosts else cpus_recorded(traces[0])
+        self._reader = self._guard(lambda: _core.NativeReader(list(traces), cpus, *([list(hosts)] if hosts else [])))
         if self.survey()["streams"] == 0:
-            raise no_stream(traces)
+            raise no_stream(traces, self.losses()[1])
 
     @staticmethod
     def _guard(work: Callable[[], Any]) -> Any:
@@ -59,7 +64,10 @@ class NativeReader:
 
     def read(self, consumer: object) -> Iterator[float]:
         """Push all events, in slices: each ``next()`` gives the share of the bytes read so far."""
-        self._guard(lambda: self._reader.open(consumer, threads_wanted()))
+        try:
+            self._guard(lambda: self._reader.open(consumer, threads_wanted()))
+        except Unsupported as error:  # what no event had told before
+            raise TraceError(f"The native reader does not read this: {error}. Use --reader bt2.") from error
         while self._guard(lambda: self._reader.run(EVENTS_PER_SLICE)):
             done, total = self._reader.progress()
             yield done / total if total else 1.0

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from opline.paths import StrPath
 
 LOOKED_AT = 1 << 16  # bytes, to find out what an input is
-_pipes: dict[str, tuple[int, bytes]] = {}  # what was looked into and is not opened yet: descriptor, its first bytes
+MOST = 1 << 20  # bytes, where the first ones do not show it
+# What was looked into and is not opened yet: descriptor, its first bytes, whether these are all.
+_pipes: dict[str, tuple[int, bytes, bool]] = {}
 
 
 class _Continued(io.RawIOBase):
@@ -47,31 +49,49 @@ class _Continued(io.RawIOBase):
         super().close()
 
 
-def head(path: StrPath, enough: Callable[[bytes], bool]) -> bytes:
-    """The first bytes of a file, at most LOOKED_AT; of a pipe as many as there must be until they are ``enough``.
-    Nothing of a folder. Raises OSError.
+def head(path: StrPath, enough: Callable[[bytes, bool], bool]) -> tuple[bytes, bool]:
+    """What an input begins with, and whether that is all of it: as many bytes as there must be until they are
+    ``enough``, at most MOST. A file is read in pieces of LOOKED_AT. ``enough`` is asked of what a pipe has when that is
+    a quarter more than before. Nothing of a folder. Raises OSError.
     """
     path = os.fspath(path)
     if path in _pipes:
-        return _pipes[path][1]
+        return _pipes[path][1:]
     mode = os.stat(path).st_mode
-    if stat.S_ISREG(mode):
-        with open(path, "rb") as file:
-            return file.read(LOOKED_AT)
-    if not stat.S_ISFIFO(mode):
-        return b""
-    descriptor, first = os.open(path, os.O_RDONLY), b""
-    while len(first) < LOOKED_AT and (more := os.read(descriptor, LOOKED_AT - len(first))):
+    if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
+        return b"", False
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    kept = stat.S_ISFIFO(mode)
+    try:
+        first, whole = _read(descriptor, enough)
+        if kept:
+            _pipes[path] = descriptor, first, whole
+    except BaseException:
+        kept = False
+        raise
+    finally:
+        if not kept:
+            os.close(descriptor)
+    return first, whole
+
+
+def _read(descriptor: int, enough: Callable[[bytes, bool], bool]) -> tuple[bytes, bool]:
+    first, asked = b"", 0
+    while len(first) < MOST:
+        more = os.read(descriptor, LOOKED_AT - len(first) % LOOKED_AT)
+        if not more:
+            return first, True
         first += more
-        if enough(first):
-            break
-    _pipes[path] = descriptor, first
-    return first
+        if len(first) * 4 >= asked * 5:
+            asked = len(first)
+            if enough(first, False):
+                break
+    return first, False
 
 
 def opened(path: StrPath) -> BinaryIO:
     """The input from its first byte. Raises OSError."""
     path = os.fspath(path)
     if path in _pipes:
-        return io.BufferedReader(_Continued(*_pipes.pop(path)))
+        return io.BufferedReader(_Continued(*_pipes.pop(path)[:2]))
     return open(path, "rb")

@@ -6,11 +6,13 @@ that lie with a trace.
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING
 
-from opline.errors import OplineError
+from opline.errors import TraceError
 from opline.folder import readers_of
 from opline.paths import is_recording, plain
+from opline.readers import registry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,13 +29,9 @@ _TEXT_1_8 = b"/* CTF 1.8"
 _CTF_2 = b"\x1e"  # JSON text sequences begin with a record separator (RFC 7464)
 
 
-class TraceError(OplineError):
-    """A trace that can't be read: what, where, what to do."""
-
-
 def find_traces(path: StrPath) -> list[str]:
-    """The folders under ``path`` (itself included) that hold a CTF trace: a file ``metadata`` and streams. A text with
-    block events, or a pipe, is a trace by itself; so are the files of blktrace.
+    """The folders under ``path`` (itself included) that hold a CTF trace: a file ``metadata`` and streams. A file
+    or a pipe of a format that has events is a trace by itself.
 
     Sorted by path. Raises TraceError if there is none, or one that is no CTF.
     """
@@ -45,18 +43,7 @@ def find_traces(path: StrPath) -> list[str]:
     except OSError as error:
         raise TraceError(f"Cannot read {path}: {error.strerror}.") from error
     if not os.path.isdir(path):
-        from opline.readers.babeltrace_text import is_babeltrace_text
-        from opline.readers.blktrace import files_of, is_blktrace
-        from opline.readers.text import is_text
-
-        if is_blktrace(path):
-            return [file for file in files_of(path) if os.stat(file).st_size or file == path]
-        if is_text(path) or is_babeltrace_text(path):
-            return [path]
-        raise TraceError(
-            f"{path} is a file: give the folder of a CTF trace (the one with `metadata` at or below it), "
-            "text of babeltrace, or of `perf script` with block events, or blktrace's files (sda.blktrace.0)."
-        )
+        return registry.trace_format(path).files(path)
     unreadable: list[str] = []
     found: list[str] = []
     for name, folders, files in os.walk(path, onerror=lambda e: unreadable.append(str(e.filename))):
@@ -76,10 +63,10 @@ def find_traces(path: StrPath) -> list[str]:
 
 def blktraces_in(folder: StrPath) -> list[str]:
     """blktrace's files that are not empty, of all devices, right in a folder."""
-    from opline.readers.blktrace import files_in, is_blktrace
+    from opline.readers.formats import blktrace
 
     try:
-        return [file for file in files_in(folder) if is_blktrace(file)]
+        return [file for file in blktrace.files_in(folder) if registry.format_of(file) is blktrace]
     except OSError:
         return []
 
@@ -114,8 +101,10 @@ def find_extents(trace: StrPath) -> list[str]:
     return [p for p in places if os.path.isfile(p)]
 
 
-def no_stream(traces: Sequence[StrPath]) -> TraceError:
-    """None of a trace's files can be read."""
+def no_stream(traces: Sequence[StrPath], messages: Sequence[str] = ()) -> TraceError:
+    """None of a trace's files can be read. ``messages``: what is wrong with each."""
+    if messages:
+        return TraceError(f"{traces[0]} has no data stream that can be read: {messages[0]}.")
     return TraceError(f"{traces[0]} has no data stream that can be read: nothing was recorded, or all is damaged.")
 
 
@@ -163,8 +152,15 @@ def _check_metadata(path: str) -> None:
         raise TraceError(f"Cannot read {path}: {error.strerror}.") from error
     if not head:
         raise TraceError(f"{path} is empty: the recording was cut off before it said anything. Record again.")
-    if not head.startswith((*_PACKETIZED, _TEXT_1_8, _CTF_2)):
+    if not head.startswith((*_PACKETIZED, _TEXT_1_8, _CTF_2)) and not _is_tsdl(path):
         raise TraceError(f"{path} is not the metadata of a CTF trace (it begins with {head[:4].hex(' ')}).")
+
+
+def _is_tsdl(path: str) -> bool:
+    """CTF 1.8's text without the comment that it should begin with: it has a block ``trace {``."""
+    with open(path, "rb") as file:
+        text = file.read()
+    return b"\0" not in text and re.search(rb"(?m)^\s*trace\s*\{", text) is not None
 
 
 def is_ctf_2(folder: StrPath) -> bool:

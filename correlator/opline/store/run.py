@@ -12,6 +12,7 @@ from opline.correlation import SCHEMA_VERSION, correlate, digest
 from opline.errors import OplineError, UsageError
 from opline.model import load_model
 from opline.paths import is_recording, plain
+from opline.readers.registry import trace_format
 from opline.readers.trace import find_traces
 from opline.shapes import fault_in, read_json
 from opline.store.manifest import AGAIN, MANIFEST, RECORDING
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from opline.paths import StrPath
 
 
+OWN_MODEL = "model.toml"  # of a recording that was made without a model: proposed from its events, beside its trace
 BLOCKS_MODEL = "generic"  # where block events alone count: there is no op, whichever model
 
 
@@ -83,7 +85,7 @@ def locate(
                 )
     traces = find_traces(trace)  # what is wrong with the trace comes before what is missing on the command line
     if model is None:
-        model = otherwise if os.path.isdir(traces[0]) else BLOCKS_MODEL  # text and blktrace have block events alone
+        model = otherwise if os.path.isdir(traces[0]) else trace_format(traces[0]).MODEL
     if model is None:
         import shlex
 
@@ -155,4 +157,7 @@ def _recorded_model(path: StrPath) -> str | None:
     if not is_recording(path):
         return None
     note = read_json(os.path.join(path, "recording.json"), RECORDING).get("model")
-    return str(note["argument"]) if note else None
+    if not note:
+        return None
+    argument = str(note["argument"])
+    return os.path.join(os.path.abspath(path), OWN_MODEL) if argument == OWN_MODEL else argument

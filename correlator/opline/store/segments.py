@@ -7,7 +7,6 @@ A folder of one's own is needed. Small files are put together, so that there are
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from opline import _core
-from opline.store.arrow import SCHEMAS, arrow_schema
+from opline.store.arrow import arrow_schema, schema_of
 from opline.store.schema import TABLES
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ GROUP_ROWS = 1 << 17
 
 class Segments:
     """Files by table, in the order of their rows. ``files`` of a moment stay what they are, but may be removed when
-    more rows have come: open them before.
+    more rows have come: open them before. The folder itself stays, as a lock on it says that somebody uses it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -39,8 +38,8 @@ class Segments:
 
     def clear(self) -> None:
         """Begin anew. Raises OSError."""
-        shutil.rmtree(self._folder)
-        self._folder.mkdir(mode=0o700)
+        for file in self._folder.iterdir():
+            file.unlink()
         self._rows.clear()
         self.files = {table.name: [] for table in TABLES}
 
@@ -51,7 +50,7 @@ class Segments:
         for table in TABLES:
             descriptor = os.open(paths[table.name], os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             columns = [(c.name, c.type) for c in table.columns]
-            files[table.name] = _core.TableFile(descriptor, columns, "".join(SCHEMAS[table.name]))
+            files[table.name] = _core.TableFile(descriptor, columns, schema_of(table.name))
         core.write(files)
         for name, file in files.items():
             file.close()

@@ -6,8 +6,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from opline.paths import is_recording
-from opline.scratch import has_recorder
+from opline.locks import is_held
+from opline.paths import LOCK_NAME, is_recording
 from opline.shapes import read_json
 from opline.store.manifest import AGAIN, MANIFEST, RECORDING
 
@@ -16,11 +16,14 @@ if TYPE_CHECKING:
 
 
 def is_underway(folder: StrPath) -> bool:
-    """Whether a recorder on this machine is still writing this recording. Raises OplineError for a damaged one."""
+    """Whether a recorder is still writing this recording: it holds the lock in the folder.
+
+    Raises OplineError for a damaged one.
+    """
     if not is_recording(folder):
         return False
     note = read_json(os.path.join(folder, "recording.json"), RECORDING)
-    return note.get("state") == "recording" and has_recorder(note.get("session") or "")
+    return note.get("state") == "recording" and is_held(os.path.join(folder, LOCK_NAME))
 
 
 def has_run(folder: StrPath) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from opline import _core
 from opline.folder import ANYBODY, PART, Folder
-from opline.store.arrow import SCHEMAS
+from opline.store.arrow import schema_of
 from opline.store.checksums import KEY as CHECKSUMS
 from opline.store.schema import TABLES
 
@@ -39,7 +39,7 @@ class RunWriter:
             for t in TABLES:
                 descriptor = self._folder.create(f"{t.name}.parquet{PART}", access)
                 columns = [(c.name, c.type) for c in t.columns]
-                self._files[t.name] = _core.TableFile(descriptor, columns, "".join(SCHEMAS[t.name]))
+                self._files[t.name] = _core.TableFile(descriptor, columns, schema_of(t.name))
         except OSError:
             self.abort()
             raise

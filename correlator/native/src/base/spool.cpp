@@ -64,25 +64,25 @@ void Spool::start() {
     reading_ = true;
     if (pieces_.empty()) {
         sort();
-        sources_.emplace_back();
-        sources_[0].buffer.swap(buffer_);
-        sources_[0].end = used_;
+        merge_.sources.emplace_back();
+        merge_.sources[0].buffer.swap(buffer_);
+        merge_.sources[0].end = used_;
     } else {
         if (used_ != 0) spill();
-        read_size_ = std::max(kReadLeast, kReadTogether / pieces_.size());
+        merge_.read_size = std::max(kReadLeast, kReadTogether / pieces_.size());
         for (std::size_t i = 0; i < pieces_.size(); ++i) {
-            sources_.emplace_back();
-            sources_[i].file_at = i == 0 ? 0 : pieces_[i - 1];
-            sources_[i].file_end = pieces_[i];
+            merge_.sources.emplace_back();
+            merge_.sources[i].file_at = i == 0 ? 0 : pieces_[i - 1];
+            merge_.sources[i].file_end = pieces_[i];
         }
     }
     buffer_ = {};
     sorted_ = {};
     index_ = {};
-    for (std::size_t i = 0; i < sources_.size(); ++i)
-        if (advance(sources_[i])) heap_.push_back(i);
+    for (std::size_t i = 0; i < merge_.sources.size(); ++i)
+        if (advance(merge_.sources[i])) merge_.heap.push_back(i);
     const auto later = [this](std::size_t a, std::size_t b) { return comes_before(b, a); };
-    std::make_heap(heap_.begin(), heap_.end(), later);
+    std::make_heap(merge_.heap.begin(), merge_.heap.end(), later);
 }
 
 // The source's next record; false: it has no more.
@@ -98,7 +98,7 @@ bool Spool::advance(Source &s) {
         if (s.at != 0) std::memmove(s.buffer.data(), s.buffer.data() + s.at, s.end - s.at);
         s.end -= s.at;
         s.at = 0;
-        if (s.buffer.size() < std::max(read_size_, wanted)) s.buffer.resize(std::max(read_size_, wanted));
+        if (s.buffer.size() < std::max(merge_.read_size, wanted)) s.buffer.resize(std::max(merge_.read_size, wanted));
         const auto room = std::min<std::uint64_t>(s.buffer.size() - s.end, s.file_end - s.file_at);
         const auto n = ::pread(fd_, s.buffer.data() + s.end, room, static_cast<off_t>(s.file_at));
         if (n < 0 && errno == EINTR) continue;
@@ -122,23 +122,23 @@ bool Spool::advance(Source &s) {
 bool Spool::next(Record &out) {
     if (!reading_) start();
     const auto later = [this](std::size_t a, std::size_t b) { return comes_before(b, a); };
-    if (any_) {
-        any_ = advance(sources_[current_]);
-        if (!any_) sources_[current_].buffer = {};
+    if (merge_.any) {
+        merge_.any = advance(merge_.sources[merge_.current]);
+        if (!merge_.any) merge_.sources[merge_.current].buffer = {};
     }
-    if (!heap_.empty() && (!any_ || comes_before(heap_.front(), current_))) {
-        const std::size_t first = heap_.front();
-        std::pop_heap(heap_.begin(), heap_.end(), later);
-        heap_.pop_back();
-        if (any_) {
-            heap_.push_back(current_);
-            std::push_heap(heap_.begin(), heap_.end(), later);
+    if (!merge_.heap.empty() && (!merge_.any || comes_before(merge_.heap.front(), merge_.current))) {
+        const std::size_t first = merge_.heap.front();
+        std::pop_heap(merge_.heap.begin(), merge_.heap.end(), later);
+        merge_.heap.pop_back();
+        if (merge_.any) {
+            merge_.heap.push_back(merge_.current);
+            std::push_heap(merge_.heap.begin(), merge_.heap.end(), later);
         }
-        current_ = first;
-        any_ = true;
+        merge_.current = first;
+        merge_.any = true;
     }
-    if (!any_ || error_ != 0) return false;
-    out = sources_[current_].record;
+    if (!merge_.any || error_ != 0) return false;
+    out = merge_.sources[merge_.current].record;
     return true;
 }
 

@@ -50,7 +50,7 @@ class Spool {
     void start();
     bool advance(Source &);
     bool comes_before(std::size_t a, std::size_t b) const {
-        const auto &x = sources_[a].record.place, &y = sources_[b].record.place;
+        const auto &x = merge_.sources[a].record.place, &y = merge_.sources[b].record.place;
         return x != y ? x < y : a < b;
     }
 
@@ -60,11 +60,14 @@ class Spool {
     std::vector<std::pair<std::uint64_t, std::size_t>> index_;  // place, where in the buffer
     bool in_order_ = true, reading_ = false;
     std::vector<std::uint64_t> pieces_;  // where they end in the file
-    std::size_t read_size_ = 0;
-    std::vector<Source> sources_;
-    std::vector<std::size_t> heap_;  // of the sources other than current_
-    std::size_t current_ = 0;
-    bool any_ = false;  // current_ is one
+    struct PieceMerge {
+        std::size_t read_size = 0;
+        std::vector<Source> sources;
+        std::vector<std::size_t> heap;  // of the sources other than current
+        std::size_t current = 0;
+        bool any = false;  // current is one
+    };
+    PieceMerge merge_;
 };
 
 }  // namespace opline

@@ -55,7 +55,13 @@ void append_hex(std::string &out, std::uint32_t code, int digits) {
     for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4) out += kHex[(code >> shift) & 15];
 }
 
-constexpr std::string_view kReplacement = "\xef\xbf\xbd";
+// Bytes that are no character, each as two digits after ``before``.
+void append_bytes(std::string &out, std::string_view bytes, std::string_view before) {
+    for (const char c : bytes) {
+        out += before;
+        append_hex(out, static_cast<std::uint8_t>(c), 2);
+    }
+}
 
 }  // namespace
 
@@ -67,7 +73,7 @@ std::string valid_utf8(std::string_view text) {
             out.append(text.substr(at, n));
             at += n;
         } else {
-            out += kReplacement;
+            append_bytes(out, text.substr(at, bad), "\\x");
             at += bad;
         }
     }
@@ -82,7 +88,7 @@ void append_shown(std::string &out, std::string_view text) {
     for (std::size_t at = 0, bad = 1; at < text.size();) {
         const std::size_t n = character_at(text, at, bad);
         if (n == 0) {
-            for (std::size_t i = 0; i < bad; ++i) escape(static_cast<std::uint8_t>(text[at + i]), 2);
+            append_bytes(out, text.substr(at, bad), "\\x");
             at += bad;
             continue;
         }
@@ -97,7 +103,7 @@ void append_json(std::string &out, std::string_view text) {
     for (std::size_t at = 0, bad = 1; at < text.size();) {
         const std::size_t n = character_at(text, at, bad);
         if (n == 0) {
-            out += kReplacement;
+            append_bytes(out, text.substr(at, bad), "\\\\x");
             at += bad;
             continue;
         }

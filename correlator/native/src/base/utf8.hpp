@@ -6,15 +6,15 @@
 
 namespace opline {
 
-// The text, with U+FFFD for each ill-formed sequence, as Python's decoder has it (Unicode 15, 3.9: one per maximal
-// subpart).
+// The text, with \xff for each byte that is not part of a well-formed character: as Python decodes it with
+// `backslashreplace`. Different names stay different.
 std::string valid_utf8(std::string_view text);
 
 // Appends the text as people see it: what a terminal obeys, and what is ill-formed, is escaped (\x1b, \u202e), as
 // opline.talk.shown has it.
 void append_shown(std::string &out, std::string_view text);
 
-// Appends the text as a JSON string, in quotes: U+FFFD for what is ill-formed, escapes for what a terminal obeys.
+// Appends the text as a JSON string, in quotes: valid_utf8 for what is ill-formed, escapes for what a terminal obeys.
 void append_json(std::string &out, std::string_view text);
 
 inline bool is_ascii(std::string_view text) {

@@ -17,7 +17,7 @@ struct BlockSlots {
         std::uint16_t slot, offset;  // the latter in BlockEvent
     };
     struct Fields {
-        std::array<Field, 12> fields;
+        std::array<Field, 14> fields;
         std::uint32_t count = 0;
         void add(std::int32_t slot, std::size_t offset) {
             if (slot != kNoSlot)

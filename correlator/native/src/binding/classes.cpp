@@ -4,54 +4,13 @@
 #include <algorithm>
 #include <optional>
 
+#include "binding/kernel_classes.hpp"
+#include "binding/slots.hpp"
 #include "binding/thread_fields.hpp"
 #include "event/providers.hpp"
 
 namespace opline {
 namespace {
-
-// Hands out slots for the fields that are asked for, each field once.
-class Slots {
-  public:
-    explicit Slots(const ClassDecl &decl) : decl_(decl) {}
-    bool comm_is_procname = false;  // what other classes have as a context
-
-    // Payload before context: an event's own `tid` is not its context's.
-    std::int32_t want(const std::string &field) { return want_in(field, {FieldScope::kPayload, FieldScope::kContext}); }
-    std::int32_t want_payload(std::initializer_list<const char *> fields) {
-        for (auto f : fields)
-            if (auto s = want_in(f, {FieldScope::kPayload}); s != kNoSlot) return s;
-        return kNoSlot;
-    }
-    std::int32_t want_context(const std::string &field) { return want_in(field, {FieldScope::kContext}); }
-    std::int32_t want_first(std::initializer_list<const char *> fields) {
-        for (auto f : fields)
-            if (auto s = want(f); s != kNoSlot) return s;
-        return kNoSlot;
-    }
-    // A field by its place in the declaration; none if it is kNoSlot.
-    std::int32_t want_at(std::int32_t index) {
-        return index == kNoSlot ? kNoSlot : slot_of(static_cast<std::uint32_t>(index));
-    }
-    std::vector<std::uint32_t> take() { return std::move(wanted_); }
-
-  private:
-    std::int32_t want_in(const std::string &field, std::initializer_list<FieldScope> scopes) {
-        if (field.empty()) return kNoSlot;
-        for (auto scope : scopes)
-            for (std::uint32_t i = 0; i < decl_.fields.size(); ++i)
-                if (decl_.fields[i].scope == scope && decl_.fields[i].name == field) return slot_of(i);
-        return comm_is_procname && field == "procname" ? want_in("comm", scopes) : kNoSlot;
-    }
-    std::int32_t slot_of(std::uint32_t index) {
-        auto it = std::find(wanted_.begin(), wanted_.end(), index);
-        if (it != wanted_.end()) return static_cast<std::int32_t>(it - wanted_.begin());
-        wanted_.push_back(index);
-        return static_cast<std::int32_t>(wanted_.size() - 1);
-    }
-    const ClassDecl &decl_;
-    std::vector<std::uint32_t> wanted_;
-};
 
 BoundKey bind_key(const KeyUse &use, const Plan &plan, Slots &slots, bool &broken) {
     BoundKey key;
@@ -121,19 +80,20 @@ BoundPoint bind_point(std::uint32_t spec_index, const Plan &plan, Slots &slots, 
 
 // Which of the parts of Stitcher::event() concern the point, once the slots of its class are known.
 void bind_parts(BoundPoint &p, const PointSpec &spec) {
-    p.of_call = spec.ios && spec.role != Role::kBegin;
+    p.of_call = spec.ios.of_call() && spec.role != Role::kBegin;
     p.notes = p.mark != 0 || spec.learn != kNoFact;
     p.of_files = p.slot.file != kNoSlot || p.inode_slot != kNoSlot || spec.in_flight != IoWindow::kNone ||
                  spec.sync != IoWindow::kNone;
     p.decorates = p.of_files || p.class_id != 0 || p.slot.op_class != kNoSlot || p.slot.object != kNoSlot ||
                   p.slot.offset != kNoSlot || p.slot.length != kNoSlot || spec.direction != Direction::kUnknown;
+    p.claims = claims_thread(spec);
     p.joins = spec.child || p.find.size() > 1 || !p.meet.empty() || !p.wait.empty();
 }
 
-BlockSlots bind_block(BlockKind kind, Slots &slots, bool with_process) {
+BlockSlots bind_block(BlockKind kind, Slots &slots) {
     BlockSlots b;
     b.blank.kind = kind;
-    b.blank.tid = b.blank.pid = -1;
+    b.blank.tid = b.blank.pid = b.blank.kthread = -1;
     auto narrow = [&](std::initializer_list<const char *> fields, std::size_t offset) {
         b.narrow.add(slots.want_first(fields), offset);
     };
@@ -158,112 +118,91 @@ BlockSlots bind_block(BlockKind kind, Slots &slots, bool with_process) {
     wide({"bio", "bio_ptr"}, offsetof(BlockEvent, bio));
     wide({"parent"}, offsetof(BlockEvent, parent));
     narrow({"cpu"}, offsetof(BlockEvent, cpu));
-    if (with_process) narrow({"vpid", "pid"}, offsetof(BlockEvent, pid));
+    if (kind == BlockKind::kRqIssue || kind == BlockKind::kRqComplete || kind == BlockKind::kRqRequeue) {
+        narrow({"queue"}, offsetof(BlockEvent, queue));
+        narrow({"flush_seq"}, offsetof(BlockEvent, flush_seq));
+    }
+    if (kind == BlockKind::kBioQueue) {
+        narrow({"pid", "perf_pid", "vpid"}, offsetof(BlockEvent, pid));
+        wide({"cgroup"}, offsetof(BlockEvent, cgroup_number));
+    }
+    narrow({"kthread"}, offsetof(BlockEvent, kthread));
     return b;
 }
 
-// LTTng's names; perf's conversion to CTF says pid for tid and puts the sub-system before the event's name.
-void bind_sched(BoundClass &c, std::string_view name, Slots &slots) {
-    if (name == "sched_switch") {
-        c.kind = ClassKind::kSchedSwitch;
-        c.sched.prev_tid = slots.want_first({"prev_tid", "prev_pid"});
-        c.sched.prev_state = slots.want("prev_state");
-        c.sched.next_tid = slots.want_first({"next_tid", "next_pid"});
-        return;
-    }
-    if (name == "sched_waking") c.sched.wake = Wake::kWaking;
-    else if (name == "sched_wakeup") c.sched.wake = Wake::kWakeup;
-    else if (name == "sched_wakeup_new") c.sched.wake = Wake::kNew;
-    else return;
-    c.kind = ClassKind::kSchedWake;
-    c.sched.tid = slots.want_payload({"tid", "pid"});
-    // Who is woken runs there. A sched_waking names the CPU where the thread last ran, which may be off since.
-    if (c.sched.wake != Wake::kWaking) c.sched.cpu = slots.want("target_cpu");
-    c.tid_slot = slots.want_context("tid");
-    if (c.tid_slot == kNoSlot) c.tid_slot = slots.want_context("perf_tid");
-    c.comm_slot = slots.want_context("procname");
-}
-
-// Of threads' states; system calls that the model does not know, and interrupts: their other half must be there.
-void bind_kernel(BoundClass &c, std::string_view name, Slots &slots) {
-    if (starts_with(name, "sched_")) return bind_sched(c, name, slots);
-    if (starts_with(name, "lttng_") || c.domain != Domain::kKernel) return;
-    c.kind = ClassKind::kHalf;
-    if (!starts_with(name, "irq_")) c.tid_slot = slots.want_context("tid");
-}
-
-// From BPF: one event of what sched_switch, sched_waking and sched_switch say of a thread, when it is back on a CPU.
-// The waker is payload.
-void bind_off_cpu(BoundClass &c, Slots &slots) {
-    c.kind = ClassKind::kOffCpu;
-    c.sched.tid = slots.want("tid");
-    c.sched.prev_state = slots.want("prev_state");
-    c.sched.off_at = slots.want("off_at");
-    c.sched.woken_at = slots.want("woken_at");
-    c.tid_slot = slots.want("waker_tid");
-    c.comm_slot = slots.want("waker_comm");
-}
-
 // What a collector says that it has lost.
-void bind_lost(BoundClass &c, std::string_view name, Slots &slots) {
+void bind_lost(BoundClass &c, std::string_view name, Slots &slots, const Providers &providers) {
     const bool block_or_sched = name == "block:lost" || name == "sched:lost";
-    if (!block_or_sched && name != "cephprobe:lost" && name != "cephring:lost") return;
+    if (!block_or_sched && providers.own_name(name) != "lost") return;
     c.kind = ClassKind::kCollectorLost;
     c.count_slot = slots.want("count");
     c.sched.loses = block_or_sched;
+    c.sched.since = slots.want("since");
     c.sched.until = slots.want("until");
 }
 
-// System calls, block events and threads' states come from one collector, hits of Ceph's probes from another.
-void bind_number(BoundClass &c, Slots &slots) {
-    if (c.plan.time_slot == kNoSlot || starts_with(c.name, kRings) || c.name == "sched:lost") return;
-    c.number.collector = starts_with(c.name, kOldProbes) ? 1 : 0;
+// System calls, block events and threads' states come from one collector, events of an application's probes from
+// another. Relays number nothing.
+void bind_number(BoundClass &c, Slots &slots, const Providers &providers) {
+    if (c.plan.time_slot == kNoSlot || providers.relay_of(c.name) || c.name == "sched:lost") return;
+    c.number.collector = providers.timed_of(c.name);
     c.number.slot = slots.want_payload({"seq"});
     c.number.cpu = slots.want_payload({"cpu"});
 }
 
+// A whole request, a bio of one that is not alone in it, or who a thread is.
+bool bind_record(BoundClass &c, std::string_view name, Slots &slots) {
+    if (const auto kind = record_kind(name)) c.kind = *kind;
+    else return false;
+    c.record = std::make_unique<RecordSlots>();
+    for (std::size_t i = 0; i < RecordSlots::kFields; ++i)
+        c.record->slot[i] = slots.want_payload({RecordSlots::kNames[i]});
+    if (c.kind == ClassKind::kRequestThread) c.comm_slot = slots.want_payload({"comm"});
+    return true;
+}
+
 // A class of block events, LTTng's or BPF's.
-void bind_block_class(BoundClass &c, std::string_view name, Slots &slots, const Plan &plan, bool of_bpf,
-                      const Wanted &wanted) {
+void bind_block_class(BoundClass &c, std::string_view name, Slots &slots, bool of_bpf) {
+    if (of_bpf && bind_record(c, name, slots)) return;
     const auto kind = BlockModel::kind_by_name(name);
     c.kind = kind == BlockKind::kOther ? (of_bpf ? ClassKind::kContext : ClassKind::kIgnored)
              : kind == BlockKind::kPlug || kind == BlockKind::kUnplug ? ClassKind::kPlug
                                                                       : ClassKind::kBlock;
-    if (c.kind == ClassKind::kPlug && wanted.sched) {
-        c.block.blank.kind = kind;
-        c.tid_slot = slots.want("tid");
-    }
-    if (c.kind == ClassKind::kBlock)
-        c.block = bind_block(kind, slots, kind == BlockKind::kBioQueue && !plan.bios.op_class.empty());
+    if (c.kind == ClassKind::kBlock) c.block = bind_block(kind, slots);
 }
 
-// A class that is points of the model: its thread, whose name only a begin needs where nobody asks for more.
+// A class that is points of the model: its thread, whose name few points need where nobody asks for more.
 void bind_points_class(BoundClass &c, const ClassDecl &decl, Slots &slots, const Plan &plan, const Wanted &wanted) {
     c.kind = ClassKind::kPoints;
-    const ThreadFields who = thread_fields(decl);
+    const ThreadFields who = thread_fields(decl, plan.providers);
     c.tid_slot = slots.want_at(who.tid);
     c.pid_slot = slots.want_at(who.pid);
-    const bool named = wanted.thread_names || std::any_of(c.points.begin(), c.points.end(), [&](const BoundPoint &p) {
-                           const PointSpec &spec = plan.points[p.spec];
-                           return spec.role == Role::kBegin || spec.role == Role::kSoftBegin || spec.ios;
-                       });
+    if (decl.domain == Domain::kUst) c.pid_ns_slot = slots.want_context("pid_ns");
+    auto needs = [&](const BoundPoint &p) { return needs_name(plan.points[p.spec]); };
+    const bool named = wanted.thread_names || std::any_of(c.points.begin(), c.points.end(), needs);
     if (named) c.comm_slot = slots.want_at(who.comm);
 }
 
 // A class of no point: what the kernel says of devices, threads and calls.
-void bind_other_class(BoundClass &c, std::string_view name, Slots &slots, const Wanted &wanted) {
+void bind_other_class(BoundClass &c, std::string_view name, Slots &slots, const Providers &providers,
+                      const Wanted &wanted) {
+    if (bind_process(c, name, slots)) return;
     if (name == "lttng_statedump_block_device") {
         c.kind = ClassKind::kDeviceName;
         c.dev_slot = slots.want("dev");
         c.diskname_slot = slots.want("diskname");
     } else if (starts_with(name, "sched_") || starts_with(name, "irq_") || starts_with(name, "syscall_") ||
-               starts_with(name, "compat_syscall_") || starts_with(name, "lttng_") || name == "cephprobe:watermark") {
+               starts_with(name, "compat_syscall_") || starts_with(name, "lttng_") ||
+               providers.own_name(name) == "watermark") {
         c.kind = ClassKind::kContext;
-        if (wanted.sched) bind_kernel(c, name, slots);
+        if (wanted.sched) bind_sched(c, name, slots);
     } else if (starts_with(name, kBpfSched)) {
         c.kind = ClassKind::kContext;
         c.plan.time_slot = slots.want("ktime");
-        if (wanted.sched && name == "sched:off_cpu") bind_off_cpu(c, slots);
+        if (name == "sched:process_thread") bind_thread(c, slots);
+        else if (starts_with(name, "sched:process_cgroup")) bind_cgroup(c, slots);
+        else if (name == "sched:process_file_path") bind_file_path(c, slots);
+        else if (wanted.sched && name == "sched:off_cpu") bind_off_cpu(c, slots);
         else if (wanted.sched) bind_sched(c, name.substr(kBpfSched.size()), slots);
     }
 }
@@ -285,30 +224,30 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
         c.plan.time_slot = slots.want("ktime");
     }
     const bool bpf_block = starts_with(name, kBpfBlock);
-    if (starts_with(name, kOldProbes)) c.plan.time_slot = slots.want("ktime");
-    const bool old_probe = slots.comm_is_procname = c.plan.time_slot != kNoSlot && !bpf_call;
-    const bool ring = starts_with(name, kRings);
+    if (plan.providers.timed_of(name) != 0) c.plan.time_slot = slots.want("ktime");
+    const bool timed = slots.comm_is_procname = c.plan.time_slot != kNoSlot && !bpf_call;
+    const Providers::Relay *relay = plan.providers.relay_of(name);
     std::string shim_name;
-    if (ring && name != "cephring:lost") name = shim_name = std::string(kShim).append(name.substr(kRings.size()));
-    if (bpf_block || ring) c.plan.time_slot = slots.want("ktime");
+    if (relay && plan.providers.own_name(name) != "lost")
+        name = shim_name = (relay->shim + ':').append(plan.providers.own_name(name));
+    if (bpf_block || relay) c.plan.time_slot = slots.want("ktime");
     const bool kernel_block = starts_with(name, "block_");
     if (bpf_block || kernel_block) {
-        bind_block_class(c, name, slots, plan, bpf_block, wanted);
+        bind_block_class(c, name, slots, bpf_block);
     } else {
         for (std::uint32_t i = 0; i < plan.points.size(); ++i)
             if (glob_match(plan.points[i].event, name)) c.points.push_back(bind_point(i, plan, slots, strings));
-        if (c.points.empty()) bind_other_class(c, name, slots, wanted);
+        if (c.points.empty()) bind_other_class(c, name, slots, plan.providers, wanted);
         else bind_points_class(c, decl, slots, plan, wanted);
-        if (!c.points.empty() && (bpf_call || old_probe || ring)) c.cpu_slot = slots.want("cpu");
+        if (!c.points.empty() && (bpf_call || timed || relay)) c.cpu_slot = slots.want("cpu");
         for (auto &p : c.points)
             if (bpf_call) {
                 p.file_dev_slot = slots.want("file_dev");
                 p.inode_slot = slots.want("inode");
             }
     }
-    bind_lost(c, name, slots);
-    if (wanted.sched) bind_number(c, slots);
-    if (wanted.sched && name == "cephshim:msgr_epoll_return") c.count_slot = slots.want("n");
+    bind_lost(c, name, slots, plan.providers);
+    bind_number(c, slots, plan.providers);
     c.plan.wanted = slots.take();
     for (auto &p : c.points) bind_parts(p, plan.points[p.spec]);
     if (c.kind == ClassKind::kPoints && c.points.size() == 1) {

@@ -4,17 +4,20 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/strings.hpp"
 #include "binding/block_slots.hpp"
+#include "binding/record_slots.hpp"
 #include "event/event.hpp"
 #include "event/ledger.hpp"
 #include "model/plan.hpp"
 #include "op/transitions.hpp"
-#include "sched/pairs.hpp"
+#include "sched/population.hpp"
 #include "sched/sched.hpp"
 
 namespace opline {
@@ -24,6 +27,7 @@ struct BoundKey {
     KeyScope scope = KeyScope::kGlobal;
     struct Seed {                        // the hash of the space and of the scope in which the last event was
         std::int64_t host = -1, id = 0;  // host -1: there was no event yet
+        std::uint32_t life = 0;
         std::uint64_t lo = 0, hi = 0;
     };
     mutable Seed seed;
@@ -43,6 +47,7 @@ struct BoundPoint : KeyLists<BoundKey> {
     bool of_call = false;    // of a call that waits for I/Os, or returns
     bool decorates = false;  // its fields, or the model, say something of the op
     bool of_files = false;   // among it of what file the op is, or when its bytes are in flight or it waits for them
+    bool claims = false;     // its thread works for an op, or an open batch, from here on
     bool joins = false;      // it makes a child of the op, or joins the op with another one
     std::uint64_t seen = 0, transitions = 0;
     std::uint64_t global_spaces = 0;  // bit per global key space of find and bind
@@ -65,23 +70,60 @@ struct BoundPoint : KeyLists<BoundKey> {
 enum class ClassKind : std::uint8_t {
     kPoints,
     kBlock,
+    kRequest,  // a whole one
+    kBio,
+    kRequestThread,  // who the threads of such are
     kDeviceName,
     kCollectorLost,
     kSchedSwitch,
     kSchedWake,
     kOffCpu,
-    kHalf,  // of a pair, and no point
+    kProcess,
+    kThread,  // who a thread is
+    kCgroup,
+    kFilePath,
     kPlug,  // of the block layer, about no bio and no request
     kContext,
     kIgnored  // nobody looks at these
 };
+
+// Of the events of a trace of whole requests.
+inline std::optional<ClassKind> record_kind(std::string_view name) {
+    if (name == "block:request") return ClassKind::kRequest;
+    if (name == "block:bio") return ClassKind::kBio;
+    if (name == "block:thread") return ClassKind::kRequestThread;
+    return std::nullopt;
+}
 
 struct SchedSlots {
     Wake wake = Wake::kWaking;
     std::int32_t tid = kNoSlot, prev_tid = kNoSlot, prev_state = kNoSlot, next_tid = kNoSlot, cpu = kNoSlot;
     std::int32_t off_at = kNoSlot, woken_at = kNoSlot;  // kOffCpu
     bool loses = false;                                 // kCollectorLost: threads' states may be among what is missing
+    std::int32_t since = kNoSlot;                       // what is missing is of requests since then
     std::int32_t until = kNoSlot;                       // up to this time; else the event's
+};
+
+struct ThreadSlots {
+    std::int32_t tid = kNoSlot, pid = kNoSlot, vtid = kNoSlot, vpid = kNoSlot, pid_ns = kNoSlot, start_ns = kNoSlot;
+    std::int32_t cgroup = kNoSlot;
+};
+
+// Who is in which cgroup, or what a cgroup is called.
+struct CgroupSlots {
+    std::int32_t cgroup = kNoSlot, pid = kNoSlot, tid = kNoSlot, path = kNoSlot;
+};
+
+// Which path a file has.
+struct FilePathSlots {
+    std::int32_t dev = kNoSlot, inode = kNoSlot, path = kNoSlot;
+};
+
+// Of what happened to a process. Kernel domain: `tid` too, which tells a process from a thread.
+struct ProcessSlots {
+    ProcessStep step = ProcessStep::kFork;
+    std::int32_t pid = kNoSlot, parent = kNoSlot, tid = kNoSlot;
+    bool of_all = false;  // of every process of the machine
 };
 
 // Of a collector's events: which is which, one after the other on each CPU.
@@ -99,13 +141,18 @@ struct BoundClass {
     std::string name;
     std::vector<BoundPoint> points;
     BlockSlots block;
+    std::unique_ptr<RecordSlots> record;  // kRequest, kBio, kRequestThread
     std::int32_t tid_slot = kNoSlot, pid_slot = kNoSlot, comm_slot = kNoSlot;
-    std::int32_t cpu_slot = kNoSlot;  // kPoints from BPF: the event's own; its stream's is the collector's
+    std::int32_t pid_ns_slot = kNoSlot;  // kPoints: tid and pid are numbers of that PID namespace; none: of the root's
+    ThreadSlots thread;                  // kThread
+    CgroupSlots cgroup;                  // kCgroup
+    FilePathSlots file;                  // kFilePath
+    std::int32_t cpu_slot = kNoSlot;     // kPoints from BPF: the event's own; its stream's is the collector's
     std::int32_t dev_slot = kNoSlot, diskname_slot = kNoSlot;  // kDeviceName
-    std::int32_t count_slot = kNoSlot;                         // kCollectorLost; a messenger's waking: of events
+    std::int32_t count_slot = kNoSlot;                         // kCollectorLost
     SchedSlots sched;
-    NumberSlots number;  // where threads' states are asked for, as what is below
-    Half half;           // where threads' states are asked for
+    ProcessSlots process;
+    NumberSlots number;
     FateCounts fates{};
     ClassPlan plan;
 };

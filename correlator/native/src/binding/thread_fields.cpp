@@ -4,8 +4,6 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "event/providers.hpp"
-
 namespace opline {
 namespace {
 
@@ -23,13 +21,13 @@ std::int32_t first_of(const ClassDecl &decl, std::initializer_list<FieldScope> s
 
 }  // namespace
 
-ThreadFields thread_fields(const ClassDecl &decl) {
+ThreadFields thread_fields(const ClassDecl &decl, const Providers &providers) {
     const std::string_view name = decl.name;
-    if (starts_with(name, kRings))
+    if (providers.relay_of(name))
         return {first_of(decl, {kPayload, kContext}, {"vtid"}), first_of(decl, {kPayload, kContext}, {"vpid"}),
                 first_of(decl, {kPayload, kContext}, {"procname"})};
     const bool own = starts_with(name, kBpfCalls) || starts_with(name, kBpfBlock) || starts_with(name, kBpfSched) ||
-                     starts_with(name, kOldProbes);
+                     providers.timed_of(name) != 0;
     if (own || starts_with(name, "block_"))  // the kernel's block events have both
         return {first_of(decl, {kPayload, kContext}, {"tid", "perf_tid", "vtid"}),
                 first_of(decl, {kPayload, kContext}, {"pid", "perf_pid", "vpid"}),

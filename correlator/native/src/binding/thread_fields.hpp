@@ -4,6 +4,8 @@
 #include <cstdint>
 
 #include "event/event.hpp"
+#include "event/providers.hpp"
+#include "model/plan.hpp"
 
 namespace opline {
 
@@ -12,6 +14,16 @@ struct ThreadFields {
     std::int32_t tid = kNoSlot, pid = kNoSlot, comm = kNoSlot;
 };
 
-ThreadFields thread_fields(const ClassDecl &);
+ThreadFields thread_fields(const ClassDecl &, const Providers &);
+
+// The thread works for an op, or an open batch, from such a point on: its bios are theirs.
+inline bool claims_thread(const PointSpec &spec) {
+    return spec.thread == ThreadRule::kEnter || spec.thread == ThreadRule::kSwitch || spec.sync == IoWindow::kBegin ||
+           spec.batch_do != BatchDo::kNone;
+}
+// At a begin for the op; where the thread is claimed for ThreadStates::same_thread.
+inline bool needs_name(const PointSpec &spec) {
+    return spec.role == Role::kBegin || spec.role == Role::kSoftBegin || spec.ios || claims_thread(spec);
+}
 
 }  // namespace opline

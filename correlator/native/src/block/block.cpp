@@ -9,6 +9,7 @@ namespace opline {
 
 using block_model::Conclusion;
 using block_model::Engine;
+using block_model::Requests;
 
 namespace {
 
@@ -21,6 +22,21 @@ void compare(HopAgreement &hop, const Conclusion &pointer, const Conclusion &sec
     else ++hop.neither;
 }
 
+// Kernels before 4.10 wrote the flush machinery's own request as an empty write with PREFLUSH (WRITE_FLUSH in
+// block/blk-flush.c). An empty write is never issued for anything else; one without a sector never completes for
+// anything else.
+bool is_flush_of_old_kernels(const BlockEvent &e) {
+    if (e.nr_sectors != 0 || (e.rwbs & (rwbs::kPreflush | rwbs::kFlush)) != rwbs::kPreflush) return false;
+    if (e.kind == BlockKind::kRqIssue) return true;
+    return e.sector == kNoSector &&
+           (e.kind == BlockKind::kRqInsert || e.kind == BlockKind::kRqRequeue || e.kind == BlockKind::kRqComplete);
+}
+
+BlockEvent as_flush(BlockEvent e) {
+    e.rwbs = (e.rwbs & ~(rwbs::kWrite | rwbs::kRead)) | rwbs::kFlush;
+    return e;
+}
+
 }  // namespace
 
 struct BlockModel::Impl {
@@ -31,6 +47,8 @@ struct BlockModel::Impl {
     Engine main;
     std::unique_ptr<Engine> other;  // from the first event with a pointer on
     std::uint64_t ordinal = 0;
+    bool whole = false;
+    std::vector<std::pair<std::uint32_t, DeviceFacts>> facts;  // by device
     BlockCounts counts;
 
     void agree(const Engine &pointer, const Engine &sector) {
@@ -44,11 +62,11 @@ struct BlockModel::Impl {
         }
         if (p.merged_bio == 0) return;
         HopAgreement &merged = counts.bio_to_request;
-        switch (sector.has_bio(p.place, p.issue, p.merged_bio)) {
-        case Engine::Has::kYes: ++merged.agree; break;
-        case Engine::Has::kNo: ++merged.differ; break;
-        case Engine::Has::kAmbiguous: ++merged.ambiguous; break;
-        case Engine::Has::kNoRequest: ++merged.pointer_only; break;
+        switch (sector.requests().has_bio(p.place, p.issue, p.merged_bio)) {
+        case Requests::Has::kYes: ++merged.agree; break;
+        case Requests::Has::kNo: ++merged.differ; break;
+        case Requests::Has::kAmbiguous: ++merged.ambiguous; break;
+        case Requests::Has::kNoRequest: ++merged.pointer_only; break;
         }
     }
 };
@@ -57,11 +75,13 @@ BlockModel::BlockModel(BlockMatch match, Hooks hooks) : impl_(std::make_unique<I
 BlockModel::~BlockModel() = default;
 
 Fate BlockModel::event(const BlockEvent &e) {
+    if (is_flush_of_old_kernels(e)) return event(as_flush(e));
     Impl &m = *impl_;
     ++m.ordinal;
     if (!m.other) {
-        if ((e.rq | e.bio | e.parent) == 0) return m.main.apply(e, m.ordinal);  // nobody compares
+        if (m.whole || (e.rq | e.bio | e.parent) == 0) return m.main.apply(e, m.ordinal);  // nobody compares
         m.other = std::make_unique<Engine>(m.match != BlockMatch::kPointer, nullptr);
+        for (const auto &[dev, facts] : m.facts) m.other->know(dev, facts);
         m.main.conclude();
         m.other->conclude();
     }
@@ -70,6 +90,18 @@ Fate BlockModel::event(const BlockEvent &e) {
     if (m.match == BlockMatch::kPointer) m.agree(m.main, *m.other);
     else m.agree(*m.other, m.main);
     return fate;
+}
+
+void BlockModel::numbered() { impl_->main.numbered(); }
+
+void BlockModel::know(std::uint32_t dev, const DeviceFacts &facts) {
+    impl_->facts.emplace_back(dev, facts);
+    impl_->main.know(dev, facts);
+}
+
+void BlockModel::whole() {
+    impl_->whole = true;
+    numbered();
 }
 
 void BlockModel::passed(std::int64_t ts_ns) {
@@ -87,17 +119,21 @@ const BlockCounts &BlockModel::counts() const {
     Impl &m = *impl_;
     const HopAgreement bio = m.counts.bio_to_request, issue = m.counts.request_to_issue,
                        complete = m.counts.request_to_complete;
-    m.main.counts.bio_to_request = bio;
-    m.main.counts.request_to_issue = issue;
-    m.main.counts.request_to_complete = complete;
-    if (m.other)
-        m.main.counts.bio_to_request.sector_only +=
-            m.match == BlockMatch::kPointer ? m.main.unconfirmed_merges : m.other->unconfirmed_merges;
-    return m.main.counts;
+    BlockCounts &counts = m.main.counts();
+    counts.bio_to_request = bio;
+    counts.request_to_issue = issue;
+    counts.request_to_complete = complete;
+    if (m.other) {
+        const Engine &by_pointer = m.match == BlockMatch::kPointer ? m.main : *m.other;
+        counts.bio_to_request.sector_only += by_pointer.requests().unconfirmed_merges();
+    }
+    return counts;
 }
 
-std::size_t BlockModel::open_requests() const { return impl_->main.open_requests(); }
-std::size_t BlockModel::open_bios() const { return impl_->main.open_bios(); }
-void BlockModel::each_open(const std::function<void(const Request &)> &look) const { impl_->main.each_open(look); }
+std::size_t BlockModel::open_requests() const { return impl_->main.requests().live(); }
+std::size_t BlockModel::open_bios() const { return impl_->main.bios().live(); }
+void BlockModel::each_open(const std::function<void(const Request &)> &look) const {
+    impl_->main.requests().each_open(look);
+}
 
 }  // namespace opline

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,19 +38,37 @@ enum class BlockKind : std::uint8_t {
     kOther     // touch_buffer, dirty_buffer, io_start, io_done …
 };
 
-enum class IoKind : std::uint8_t { kRead, kWrite, kDiscard, kWriteZeroes, kFlush, kOther };
+enum class IoKind : std::uint8_t {
+    kRead,
+    kWrite,
+    kDiscard,
+    kWriteZeroes,
+    kFlush,
+    kOther,
+    kZoneReset,
+    kZoneResetAll,
+    kZoneFinish,
+    kZoneOpen,
+    kZoneClose
+};
+constexpr std::size_t kIoKinds = 11;
 
-// "read", "write", "discard", "write_zeroes", "flush", "other".
+// "read", "write", "discard", "write_zeroes", "flush", "other", "zone_reset" …
 std::string_view io_kind_name(IoKind);
 
 // rwbs, as LTTng's kernel domain writes it (lttng-modules 2.13, include/instrumentation/events/block.h).
 namespace rwbs {
 constexpr std::uint32_t kWrite = 1, kDiscard = 2, kRead = 4, kRahead = 8, kBarrier = 16, kSync = 32, kMeta = 64,
                         kSecure = 128, kFlush = 256, kFua = 512, kPreflush = 1024;
+// Operations that LTTng's mask does not have; from letters only.
+constexpr std::uint32_t kWriteZeroes = 2048, kAtomic = 4096, kZone = 7u << 13, kZoneAppend = 1u << 13,
+                        kZoneReset = 2u << 13, kZoneResetAll = 3u << 13, kZoneFinish = 4u << 13, kZoneOpen = 5u << 13,
+                        kZoneClose = 6u << 13;
 // It is a flush, or needs one before or behind: it goes by its own queue.
 constexpr bool of_flush(std::uint32_t bits) { return (bits & (kFlush | kFua | kPreflush)) != 0; }
 }  // namespace rwbs
 
+constexpr std::uint32_t kNoQueue = ~std::uint32_t{0};
 constexpr std::uint64_t kNoSector = ~std::uint64_t{0};  // a flush's completion in LTTng's events
 
 struct BlockEvent {
@@ -57,7 +76,7 @@ struct BlockEvent {
     std::int64_t ts_ns;
     std::uint32_t cpu;
     std::int32_t tid;      // the event's own tid, else the context's; -1 unknown
-    std::int32_t pid;      // of a bio that is queued, where it is asked for; -1 unknown
+    std::int32_t pid;      // of the thread that queues a bio; -1 unknown
     std::uint32_t comm;    // interned; 0 unknown
     std::uint32_t dev;     // kernel-internal: major << 20 | minor
     std::uint64_t sector;  // 512-byte units
@@ -66,10 +85,16 @@ struct BlockEvent {
     std::int32_t error;     // 0 fine
     std::uint32_t old_dev;  // remap: from
     std::uint64_t old_sector;
-    std::uint64_t new_sector;  // split: where the remainder begins
-    std::uint64_t rq;          // request pointer; 0: the capture has none
-    std::uint64_t bio;         // bio pointer; 0: none
-    std::uint64_t parent;      // split clone's bi_private, BPF captures; 0: none
+    std::uint64_t new_sector;        // split: where the remainder begins
+    std::uint64_t rq;                // request pointer; 0: the capture has none
+    std::uint64_t bio;               // bio pointer; 0: none
+    std::uint64_t parent;            // split clone's bi_private, BPF captures; 0: none
+    std::uint32_t queue = kNoQueue;  // of a request: the number of its hardware queue; kNoQueue: the capture has none
+    // Of a request in a flush sequence: the steps that are done (REQ_FSEQ_* of block/blk-flush.c, BPF captures).
+    std::int32_t flush_seq = -1;
+    std::uint64_t cgroup_number = 0;  // of a bio that is queued, BPF captures; 0: unknown
+    std::uint32_t cgroup = 0;         // its path, interned; 0 unknown
+    std::int32_t kthread = -1;        // 1: the thread that queues a bio is the kernel's own; 0: a process'; -1 unknown
 };
 
 struct Owner {                // opaque to the block model
@@ -90,8 +115,8 @@ struct Bio {
     std::int64_t since_ns = kNoTime;     // Q, else that of the bio that it was cut from or remapped from
     std::int64_t getrq_ns = kNoTime;     // G of a request of its own
     std::int64_t complete_ns = kNoTime;  // of a bio-based device's own bio
-    std::int32_t tid = -1;
-    std::uint32_t comm = 0;
+    std::int32_t tid = -1, pid = -1;
+    std::uint32_t comm = 0, cgroup = 0;
     std::uint64_t pointer = 0;
     std::uint64_t parent = 0;      // Bio::id that it was remapped or split from; 0: none
     std::uint64_t split_from = 0;  // Bio::id whose remainder it is; 0: none
@@ -120,6 +145,7 @@ struct RequestState {
     std::int64_t end_ns = kNoTime;          // its bios are done: the second completion, else complete_ns
     std::int32_t queue_tid = -1, issue_tid = -1;
     std::uint32_t queue_comm = 0, issue_comm = 0;
+    std::uint32_t cgroup = 0;  // pool id of the path: of its first bio
     std::uint32_t queue_cpu = kNoCpu, issue_cpu = kNoCpu, complete_cpu = kNoCpu;
     std::int32_t error = 0;
     std::uint32_t requeues = 0, merges = 0;
@@ -131,6 +157,7 @@ struct RequestState {
                                     // wait for it, but each bio's own request is the one that it was made into
     bool ambiguous = false;         // a step could have belonged to another request as well
     bool reused = false;            // closed because its pointer came back: its completion is missing
+    bool unseen = false;            // no program of the collector saw its completion: no record of it is lost
 };
 
 struct Request : RequestState {
@@ -157,16 +184,21 @@ struct BlockCounts {
     std::uint64_t incomplete_devices = 0;   // of which many completions are missing
     std::uint64_t presumed_lost = 0;        // open requests given up: too many later ones of their device completed
     std::uint64_t interval_violations = 0;  // steps that came before the one that they follow: left out
-    std::uint64_t splits_missing = 0;       // bios cut without a split, where those before had one
-    std::uint64_t bio_ends_missing = 0;     // of bio-based devices: all that came of them is done, and they are not
     std::uint64_t failed = 0;               // completed with an error
-    std::uint64_t inserts_missing = 0;      // issued without an insert, where those before had one
+    std::uint64_t completions_unseen = 0;   // of requests of numbered events: see BlockModel::numbered
     std::uint64_t corrected_merges = 0;     // merged bios that kRqBio moved to another request
+    std::uint64_t queues_assumed = 0;       // devices with flushes whose hardware queues nothing names
 };
 
 enum class BlockMatch : std::uint8_t {
     kPointer,  // pointers where the events have them, else sectors; a shadow sector matcher counts agreement
     kSector    // pointers hidden: for traces without them, and to check the sector rules against them
+};
+
+// What a recording says of a device (/sys/block/DEV).
+struct DeviceFacts {
+    std::vector<std::vector<std::uint32_t>> queues;  // mq/N/cpu_list: CPUs of each hardware queue, by its number
+    std::optional<bool> fua;                         // queue/fua: it takes FUA writes, so no flush follows them
 };
 
 class BlockModel {
@@ -176,8 +208,6 @@ class BlockModel {
         // or split from another comes with that one's owner, which stays if the answer is nobody. Split remainders have
         // no queue_ns, and their event is the one that showed them.
         std::function<Owner(const BlockEvent &, Bio &)> bio_queued;
-        // A step happened to a request that has owners (G I D C …), after it was applied.
-        std::function<void(const BlockEvent &, const Request &)> request_step;
         // The request is finished: completed, absorbed, reused or left over at the end (complete_ns absent). Comes
         // before bio_done of its bios.
         std::function<void(const Request &)> request_done;
@@ -201,6 +231,14 @@ class BlockModel {
     // kOrphanRequest if no request or bio is known for it, kIgnored for kOther. A partition's remap is kContext: it
     // comes before its bio is queued.
     Fate event(const BlockEvent &);
+    // The collector numbers its block events: a record that is lost leaves a hole in the numbers. So a completion that
+    // is missing without one was never recorded, because the kernel ran no program for it
+    // (docs/internals/collectors.md).
+    void numbered();
+    void know(std::uint32_t dev, const DeviceFacts &);
+    // From now on events are steps of whole requests, in their order and with the pointers that these had: nobody
+    // compares.
+    void whole();
     // The same for an event about no bio and no request (kPlug, kUnplug): time goes on.
     void passed(std::int64_t ts_ns);
     // End of the trace: everything open is reported through the hooks.

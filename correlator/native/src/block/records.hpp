@@ -5,16 +5,18 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <vector>
 
 #include "base/flat_map.hpp"
 #include "block/block.hpp"
+#include "block/hardware_queues.hpp"
+#include "block/learned_order.hpp"
 
 namespace opline::block_model {
 
 using Index = std::uint32_t;
-constexpr std::uint64_t kLearned = 100;  // completions
 constexpr Index kNil = ~Index{0};
 
 struct Place {
@@ -127,11 +129,10 @@ struct BioRec {
     Index family = kNil;                    // the bio that it was split from
     std::int64_t first_getrq_ns = kNoTime;  // of the first of its family's requests
     std::uint64_t first_request = 0;
-    std::uint32_t children = 0;      // bios and pending remaps that refer to it
-    std::uint32_t ended_before = 0;  // of its device's, when it was remapped
-    bool open_place = false;         // in the chain of bios without a request
-    bool mapped = false;             // of a bio-based device: remapped to another
-    bool finished = false;           // completed, or its children are; kept for those that refer to it
+    std::uint32_t children = 0;  // bios and pending remaps that refer to it
+    bool open_place = false;     // in the chain of bios without a request
+    bool mapped = false;         // of a bio-based device: remapped to another
+    bool finished = false;       // completed, or its children are; kept for those that refer to it
     bool ambiguous = false;
     bool doubtful = false;   // merged where two requests fit; its pointer may still say to which
     bool confirmed = false;  // a pointer says that it is its request's
@@ -165,54 +166,25 @@ struct FlushCpu {
     std::uint32_t free_cpu = kNoCpu;  // and where
 };
 
-// Where the requests that one CPU issued have completed. What is rare is a mistake.
-struct Completions {
-    std::array<std::uint32_t, 64> counts{};  // by CPU, mod 64
-    std::uint32_t most = 0;
-    void add(std::uint32_t cpu) { most = std::max(most, ++counts[cpu % counts.size()]); }
-    bool on(std::uint32_t cpu) const { return counts[cpu % counts.size()] > most / 8; }
-};
-
 struct Device {
     std::uint32_t in_flight = 0, most_in_flight = 0;
     std::uint64_t completions = 0;
-    // How many completions of the device came between the issue and the completion of a request: a count per power of
-    // two.
-    std::array<std::uint32_t, 32> passes{};
-    bool misses_completions = false;  // many never come: what is at the device is not known
-    // Devices with a queue per CPU (NVMe) complete where they were issued. Learned from completions that only one
-    // request fits, and never again believed once one of them is elsewhere.
-    std::uint64_t cpu_kept = 0;
-    bool cpu_changed = false;
-    // Which of two requests of one place that are at the device completes first, the one that was issued first or the
-    // other: learned from those that direction or length tells apart.
-    std::uint32_t first_first = 0, last_first = 0;
-    bool has_getrq = false;                      // the trace has getrq events of it
-    bool has_issue = false, has_queue = false;   // and issues, and bios that are queued
-    std::uint64_t split_in_turn = 0;             // bios that a split has cut, since one was cut without
-    std::uint64_t inserted = 0, uninserted = 0;  // requests that were issued after an insert, and without one
-    std::uint64_t inserted_in_turn = 0;          // since one was without
-    std::uint64_t inserts_missing = 0;           // if the device has a scheduler
-    // Of a device that passes its bios on: those that ended after a remap, since one did without; the longest of them.
-    std::uint64_t mapped_in_turn = 0;
-    std::uint32_t mapped = 0;
-    std::int64_t longest_bio_ns = 0;
+    CompletionOrder order;
+    bool misses_completions = false;                      // many never come: what is at the device is not known
+    bool has_getrq = false;                               // the trace has getrq events of it
+    std::uint64_t last_issue = 0;                         // Request::id of the last one that was issued
+    FlatMap<std::uint32_t, std::uint64_t> last_issue_on;  // and by each CPU
+    std::deque<BlockEvent> reissues;            // issues that were taken for a second one of a request in flight
+    bool has_issue = false, has_queue = false;  // and issues, and bios that are queued
     // that a request of it took from its allocation to its issue, or from there to its completion
     std::int64_t longest_ns = 0;
     std::vector<Waiting> flush_bios;    // while it has none: bios with PREFLUSH
     Index last_based = kNil;            // the last bio that was remapped from here
     std::vector<Index> flush_waiters;   // requests that a flush precedes, in order of arrival
     std::vector<Index> second_waiters;  // data done, second completion to come
-    // The kernel has a flush machinery per hardware queue (block/blk-flush.c), and no event says which CPUs share one.
-    // Learned: what says that two CPUs do, and that they have one each, weighed (block/flush_queues.cpp).
-    struct Kin {
-        std::uint32_t together = 0, apart = 0;
-    };
-    FlatMap<std::uint64_t, Kin> kin;  // by pair of CPUs
-    // two flushes were in flight at once: so has every flush of which nothing is known
-    bool several_queues = false;
+    HardwareQueues queues;
+    std::optional<bool> fua;  // it takes FUA writes
     std::uint64_t flush_issues = 0;
-    std::uint64_t crossed = 0;  // requests that went on behind a flush that another CPU issued
     // A thread waits for its flush before it queues the next (blkdev_issue_flush()); where several are made of one (md,
     // dm), it does not. Learned: how often it had none left, and how often one that no flush came behind.
     std::uint64_t flushes_alone = 0, flushes_beside = 0;
@@ -226,9 +198,8 @@ struct Device {
     std::uint64_t owed = 0, owed_issues = 0;
     std::int64_t waiter_done_ns = kNoTime;  // the last completion of a request that waited for a flush
     FlatMap<std::uint32_t, FlushCpu> flush_cpus;
-    std::vector<Completions> completes_on;  // by issuing CPU
-    std::vector<Index> flushes;             // flush requests that are open
-    std::vector<Index> passthrough;         // requests without sectors that are open
+    std::vector<Index> flushes;      // flush requests that are open
+    std::vector<Index> passthrough;  // requests without sectors that are open
 };
 
 // A completion that fitted a request as well, and that another one got: when and where it came, and who waits for the
@@ -302,7 +273,20 @@ struct RemapRec {
     void reset(const RemapRec &blank) { *this = blank; }
 };
 
-inline constexpr std::uint32_t kDirection = rwbs::kWrite | rwbs::kDiscard | rwbs::kRead | rwbs::kFlush;
+// Lists are short unless steps of every request are missing; then nobody finds their oldest any more, which wait for
+// the end of the trace.
+inline void enlist(std::vector<Index> &list, Index i) {
+    constexpr std::size_t kMost = 1024;
+    if (list.size() >= kMost) list.erase(list.begin(), list.begin() + kMost / 2);
+    list.push_back(i);
+}
+inline void forget(std::vector<Index> &list, Index i) {
+    const auto it = std::find(list.begin(), list.end(), i);
+    if (it != list.end()) list.erase(it);
+}
+
+inline constexpr std::uint32_t kDirection =
+    rwbs::kWrite | rwbs::kDiscard | rwbs::kRead | rwbs::kFlush | rwbs::kWriteZeroes | rwbs::kZone;
 inline bool same_direction(std::uint32_t a, std::uint32_t b) { return ((a ^ b) & kDirection) == 0; }
 
 }  // namespace opline::block_model

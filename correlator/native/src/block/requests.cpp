@@ -1,238 +1,78 @@
 // SPDX-License-Identifier: MIT
-// Steps of requests that carry data: G, merges, I, D, R, C. Flushes: block/flush.cpp.
-#include <algorithm>
+#include "block/requests.hpp"
 
-#include "block/engine.hpp"
+#include <algorithm>
 
 namespace opline::block_model {
 
-namespace {
-bool is_flush_op(const BlockEvent &e) { return (e.rwbs & rwbs::kFlush) != 0 && e.nr_sectors == 0; }
-}  // namespace
-
-Fate Engine::getrq(const BlockEvent &e) {
-    const Found bio = bio_for_request(e);
-    const Index i = new_request(e, e.sector, e.nr_sectors);
+// It begins and extends otherwise, or cannot grow any more. Its turn among those of its place stays while that does.
+void RequestPlaces::rekey(Index i, std::uint64_t start, std::uint32_t remaining) {
     ReqRec &rec = requests_[i];
-    rec.r.getrq_ns = e.ts_ns;
-    Device &d = device(e.dev);
-    if (!d.has_getrq) d.flush_bios.clear();
-    d.has_getrq = true;
-    if (bio && !d.flush_bios.empty())
-        d.flush_bios.erase(std::remove_if(d.flush_bios.begin(), d.flush_bios.end(),
-                                          [&](const Waiting &w) { return w.bio == bio.index; }),
-                           d.flush_bios.end());
-    rec.r.ambiguous = bio.ambiguous;
-    if (e.rq) set_pointer(i, e.rq);
-    note_flush_entry(i, e.rwbs);
-    enter_chains(i);
-    says(Conclusion::Hop::kBio, bio ? bios_[bio.index].ordinal : 0, bio.by_pointer, bio.ambiguous);
-    if (!bio) {
-        ++counts.unmatched_getrq;
-        if (device(e.dev).has_queue) came_from_nowhere(e);
-        rec.r.queue_tid = e.tid;  // the thread that queues a bio also allocates for it
-        rec.r.queue_comm = e.comm;
-        rec.r.queue_cpu = e.cpu;
-        return Fate::kOrphanRequest;
+    const bool grows = rec.step == Step::kAllocated || rec.step == Step::kInserted;
+    if (rec.at_start && start != rec.start) {
+        starts_.remove(requests_, {rec.r.dev, rec.start}, i);
+        rec.at_start = false;
     }
-    set_bio_pointer(bio.index, e.bio);  // of a split's clone it is new
-    BioRec &first = bios_[bio.index];
-    first.bio.getrq_ns = first.first_getrq_ns = e.ts_ns;
-    first.first_request = rec.r.id;
-    if (const BioRec *front = first.family != kNil ? &bios_[first.family] : nullptr;
-        front && front->first_request != 0) {
-        rec.r.first_getrq_ns = first.first_getrq_ns = front->first_getrq_ns;
-        rec.r.first_request = first.first_request = front->first_request;
-    }
-    attach(bio.index, i, false, bio.by_pointer);
-    return stepped(e, i);
+    if (!grows || start + remaining != rec.start + rec.remaining) leave_end(i);
+    rec.start = start;
+    rec.remaining = remaining;
+    enter(i);
 }
 
-Fate Engine::merge(const BlockEvent &e, bool front) {
-    ++(front ? counts.front_merges : counts.back_merges);
-    const Found bio = bio_for_request(e);
-    const Found target = merge_target(e, front);
-    if (bio) {
-        bios_[bio.index].bio.merged = true;
-        bios_[bio.index].bio.merge_ns = e.ts_ns;
-        set_bio_pointer(bio.index, e.bio);
-    }
-    if (target.ambiguous && bio && has_rq_bio_) bios_[bio.index].doubtful = true;
-    if (!bio || !target) {
-        ++counts.unmatched_merge;
-        if (device(e.dev).has_queue) came_from_nowhere(e);
-        if (bio) close_bio(bio.index);
-    }
-    if (!target) return Fate::kOrphanRequest;
-    ReqRec &rec = requests_[target.index];
-    rekey(target.index, front ? e.sector : rec.start, rec.remaining + e.nr_sectors);
-    rec.r.sector = rec.start;
-    rec.r.nr_sectors = rec.remaining;
-    ++rec.r.merges;
-    rec.r.ambiguous = rec.r.ambiguous || bio.ambiguous;
-    if (!bio) return Fate::kOrphanRequest;
-    attach(bio.index, target.index, front, false);
-    return stepped(e, target.index);
-}
-
-// The event's request is absorbed by the one that ends where it begins.
-Fate Engine::rq_merge(const BlockEvent &e) {
-    ++counts.rq_merges;
-    const Found next = request_for(e, BlockKind::kRqMerge);
-    if (!next) {
-        ++counts.unmatched_merge;
-        return Fate::kOrphanRequest;
-    }
-    leave_chains(next.index);  // it is no candidate for itself
-    const Found into = merge_target(e, false);
-    if (!into) {
-        ++counts.unmatched_merge;
-        close_request(next.index);
-        return Fate::kOrphanRequest;
-    }
-    ReqRec &to = requests_[into.index], &from = requests_[next.index];
-    rekey(into.index, to.start, to.remaining + from.remaining);
-    to.r.nr_sectors = to.remaining;
-    to.r.merges += from.r.merges + 1;
-    to.r.ambiguous = to.r.ambiguous || into.ambiguous || next.ambiguous || from.r.ambiguous;
-    for (Index b : from.bios) {
-        bios_[b].bio.merged = true;
-        attach(b, into.index, false, bios_[b].confirmed);
-    }
-    from.bios.clear();
-    from.r.bios.clear();
-    from.r.owners.clear();
-    from.r.absorbed_by = to.r.id;
-    close_request(next.index);
-    return stepped(e, into.index);
-}
-
-Fate Engine::insert(const BlockEvent &e) {
-    if (is_flush_op(e)) return Fate::kContext;  // a flush's way to its issue, which begins it
-    const Found found = request_for(e, BlockKind::kRqInsert);
-    Index i = found.index;
-    bool known = found.index != kNil;
-    if (!known) {
-        i = issue_of_bios(e);
-        check_allocated(e, i);
-        known = !requests_[i].bios.empty();
-    }
+void RequestPlaces::enter(Index i) {
     ReqRec &rec = requests_[i];
-    if (known && rec.step == Step::kAllocated && rec.r.queue_tid == e.tid && !rec.r.ambiguous)
-        inserts_.note(e.tid, rec.ordinal, now_);
-    if (rec.r.insert_ns == kNoTime) rec.r.insert_ns = e.ts_ns;
-    rec.step = Step::kInserted;
-    if (e.nr_sectors > 0) rekey(i, e.sector, e.nr_sectors);
-    if (!known) {
-        ++counts.unmatched_insert;
-        return Fate::kOrphanRequest;
-    }
-    return stepped(e, i);
+    if (rec.is_flush || rec.remaining == 0) return;
+    if (!rec.at_start) starts_.add(requests_, {rec.r.dev, rec.start}, i);
+    rec.at_start = true;
+    if (rec.step != Step::kAllocated && rec.step != Step::kInserted) return;
+    if (rec.at_end) return;
+    rec.at_end = true;
+    rec.end_order = ++end_orders_;
+    if (has_merges_) ends_.add(requests_, {rec.r.dev, rec.start + rec.remaining}, i);
 }
 
-// The issue of what completes is missing, and where there are no getrq events its bios still wait.
-Index Engine::completed_unissued(const BlockEvent &e) {
-    const Device &d = device(e.dev);
-    if (d.has_getrq || !d.has_issue || rq_of(e)) return kNil;
-    BlockEvent any = e;
-    any.tid = -1;
-    const Found first = open_bio(any, 0, false);
-    if (!first || bios_[first.index].bio.nr_sectors == 0 || bios_[first.index].bio.nr_sectors > e.nr_sectors)
-        return kNil;
-    missed(e.dev, bios_[first.index].bio.queue_ns != kNoTime ? bios_[first.index].bio.queue_ns : e.ts_ns, e.ts_ns);
-    return issue_of_bios(e);
+void RequestPlaces::leave_end(Index i) {
+    ReqRec &rec = requests_[i];
+    if (!rec.at_end) return;
+    rec.at_end = false;
+    if (has_merges_) ends_.remove(requests_, {rec.r.dev, rec.start + rec.remaining}, i);
 }
 
-// A request whose getrq was not seen (nor an insert), of the bios that wait in its place, one behind the other.
-Index Engine::issue_of_bios(const BlockEvent &e) {
-    const Index i = new_request(e, e.sector, e.nr_sectors);
-    if (e.rq) set_pointer(i, e.rq);
-    BlockEvent part = e;
-    part.tid = -1;  // the issuing thread says nothing of who queued
-    std::uint32_t left = e.nr_sectors;
-    while (left > 0) {
-        part.nr_sectors = left;
-        Found bio = bio_for_request(part);  // of that length, or cut to it
-        if (!bio) {
-            bio = open_bio(part, 0, false);  // shorter: merges were not seen
-            if (!bio || bios_[bio.index].bio.nr_sectors == 0) {
-                const std::uint64_t next = next_bio_behind(part);  // one that was not seen queued lies between
-                if (next == kNoSector) break;
-                left -= static_cast<std::uint32_t>(next - part.sector);
-                part.sector = next;
-                continue;
-            }
-        }
-        ReqRec &rec = requests_[i];
-        const Bio &b = bios_[bio.index].bio;
-        if (rec.bios.empty()) {
-            rec.r.rwbs = b.rwbs;
-            rec.r.kind = BlockModel::kind_of(b.rwbs, e.nr_sectors);
-            note_flush_entry(i, b.rwbs);
-            says(Conclusion::Hop::kIssue, bios_[bio.index].ordinal, bio.by_pointer, bio.ambiguous);
-        } else {
-            bios_[bio.index].bio.merged = true;
-            ++rec.r.merges;
-        }
-        rec.r.ambiguous = rec.r.ambiguous || bio.ambiguous;
-        left -= b.nr_sectors;
-        part.sector += b.nr_sectors;
-        part.bio = 0;
-        attach(bio.index, i, false, bio.by_pointer);
-    }
-    enter_chains(i);
-    return i;
+// Who ends where is looked up by merges alone: it is not kept before the first one.
+void RequestPlaces::keep_ends() {
+    if (has_merges_) return;
+    has_merges_ = true;
+    std::vector<Index> growing;
+    for (Index i = age_.head; i != kNil; i = requests_[i].age.next)
+        if (requests_[i].at_end) growing.push_back(i);
+    std::sort(growing.begin(), growing.end(),
+              [this](Index a, Index b) { return requests_[a].end_order < requests_[b].end_order; });
+    for (Index i : growing) ends_.add(requests_, {requests_[i].r.dev, requests_[i].start + requests_[i].remaining}, i);
 }
 
-Fate Engine::issue(const BlockEvent &e) {
-    ++counts.issues;
-    if (is_flush_op(e)) return issue_flush(e);
-    const Found found = request_for(e, BlockKind::kRqIssue);
-    Index i = found.index;
-    bool known = found.index != kNil;
-    if (known) {
-        const ReqRec &rec = requests_[i];
-        if (rec.step == Step::kAllocated && rec.r.queue_tid == e.tid && !rec.r.ambiguous)
-            issues_.note(e.tid, rec.ordinal, now_);
-        says(Conclusion::Hop::kIssue, rec.ordinal, found.by_pointer, rec.r.ambiguous);
-    } else {
-        says(Conclusion::Hop::kIssue, 0, false, false);
-        i = issue_of_bios(e);
-        check_allocated(e, i);
-        known = !requests_[i].bios.empty();
-    }
-    begin_issue(e, i);
-    if (const Index *first = found.by_pointer && bio_of(e) ? by_bio_.find(e.bio) : nullptr)
-        if (bios_[*first].bio.merged && bios_[*first].bio.sector == e.sector) confirm_bio(*first, i);
-    const ReqRec &rec = requests_[i];
-    if (!known && rec.r.kind == IoKind::kOther) {  // pass-through: it has no bio of a file, and begins here
-        requests_[i].listed = true;
-        enlist(device(e.dev).passthrough, i);
-        return Fate::kBackground;
-    }
-    if (!known) {
-        ++counts.unmatched_issue;
-        return Fate::kOrphanRequest;
-    }
-    return stepped(e, i);
+void RequestPlaces::leave(Index i) {
+    ReqRec &rec = requests_[i];
+    if (rec.at_start) starts_.remove(requests_, {rec.r.dev, rec.start}, i);
+    rec.at_start = false;
+    leave_end(i);
 }
 
-void Engine::begin_issue(const BlockEvent &e, Index i) {
+void Requests::begin_issue(const BlockEvent &e, Index i) {
     ReqRec &rec = requests_[i];
     rec.step = Step::kIssued;
-    rec.issue_ordinal = now_;
+    rec.issue_ordinal = m_.now;
     if (!rec.is_flush) {
         if (rec.r.first_issue_ns == kNoTime) {
             rec.r.sector = e.sector;
             rec.r.nr_sectors = e.nr_sectors;
         }
-        rekey(i, e.sector, e.nr_sectors);
+        places_.rekey(i, e.sector, e.nr_sectors);
         // The flush machinery takes PREFLUSH off every such write, FUA where the device has none: those complete twice.
         const std::uint32_t lost = rec.entry_flags & ~e.rwbs;
         rec.twice = e.nr_sectors > 0 && (lost & (rwbs::kFua | rwbs::kPreflush)) != 0;
         rec.needs_flush = (lost & rwbs::kFua) != 0;
         if (rec.waits_flush) {
-            forget(device(e.dev).flush_waiters, i);
+            forget(m_.devices.of(e.dev).flush_waiters, i);
             rec.waits_flush = false;
         }
     }
@@ -240,11 +80,11 @@ void Engine::begin_issue(const BlockEvent &e, Index i) {
     rec.r.issue_tid = e.tid;
     rec.r.issue_comm = e.comm;
     rec.r.issue_cpu = e.cpu;
-    Device &d = device(e.dev);
+    Device &d = m_.devices.of(e.dev);
     d.has_issue = true;
+    if (e.queue != kNoQueue && (e.rwbs & rwbs::kRead) == 0) d.queues.tell(e.cpu, e.queue);
     if (rec.r.first_issue_ns == kNoTime) {
-        check_inserted(rec);
-        took(d, rec.r.getrq_ns, e.ts_ns);
+        evidence_.took(d, rec.r.getrq_ns, e.ts_ns);
         rec.r.first_issue_ns = e.ts_ns;
         rec.r.in_flight = d.in_flight;
     }
@@ -253,142 +93,187 @@ void Engine::begin_issue(const BlockEvent &e, Index i) {
     rec.in_device = true;
 }
 
-Fate Engine::requeue(const BlockEvent &e) {
-    ++counts.requeues;
-    Found found;
-    if (is_flush_op(e)) found = flush_to_complete(e);
-    else found = request_for(e, BlockKind::kRqRequeue);
-    if (!found) {
-        ++counts.unmatched_requeue;
-        return Fate::kOrphanRequest;
-    }
-    ReqRec &rec = requests_[found.index];
-    ++rec.r.requeues;
-    rec.step = Step::kRequeued;
-    leave_device(rec);
-    return stepped(e, found.index);
-}
-
-Fate Engine::complete(const BlockEvent &e) {
-    ++counts.completions;
-    if (e.nr_sectors == 0) return complete_empty(e);
-    if (const Index i = has_contested_ && !rq_of(e) ? exchanged(e) : kNil; i != kNil) {
-        const Contested *its = contested_by_one_that_waits(requests_[i]);
-        BlockEvent own = e;
-        own.ts_ns = its->at_ns;
-        own.cpu = its->cpu;
-        return completed_whole(own, i);
-    }
-    Found found = request_for(e, BlockKind::kRqComplete);
-    if (!found) found.index = completed_unissued(e);
-    if (!found) {
-        says(Conclusion::Hop::kComplete, 0, false, false);
-        ++counts.unmatched_complete;
-        if (device(e.dev).has_issue) came_from_nowhere(e);
-        return Fate::kOrphanRequest;
-    }
-    const Index i = found.index;
+Index Requests::make(const BlockEvent &e, std::uint64_t sector, std::uint32_t nr_sectors) {
+    const Index i = requests_.take();
     ReqRec &rec = requests_[i];
-    check_issued(e, rec);
-    says(Conclusion::Hop::kComplete, rec.issue_ordinal ? rec.issue_ordinal : rec.ordinal, found.by_pointer,
-         rec.r.ambiguous);
-    if (e.error != 0) rec.r.error = e.error;
-    if (!rec.r.ambiguous && rec.step == Step::kIssued && e.cpu != kNoCpu) {
-        Device &d = device(e.dev);
-        if (rec.r.issue_cpu == e.cpu) ++d.cpu_kept;
-        else d.cpu_changed = true;
-        note_completion(d, rec.r.issue_cpu, e.cpu);
+    rec.ordinal = m_.now;
+    rec.device = &m_.devices.of(e.dev);
+    rec.dev_completions = rec.device->completions;
+    rec.start = sector;
+    rec.remaining = nr_sectors;
+    rec.op = e.rwbs & kDirection;
+    Request &r = rec.r;
+    r.id = next_request_++;
+    r.dev = e.dev;
+    r.sector = nr_sectors > 0 ? sector : kNoSector;
+    r.nr_sectors = nr_sectors;
+    r.rwbs = e.rwbs;
+    r.kind = BlockModel::kind_of(e.rwbs, nr_sectors);
+    append<ReqRec, &ReqRec::age>(requests_, age_, i);
+    if (requests_.live() > kOpenLimit && age_.head != i) {
+        ++m_.counts.evicted;
+        close(age_.head);
     }
-    if (e.nr_sectors < rec.remaining) {
-        ++counts.partial_completions;
-        rekey(i, rec.start + e.nr_sectors, rec.remaining - e.nr_sectors);
-        return stepped(e, i);
-    }
-    if (found.ambiguous) note_contested(e, i);
-    return completed_whole(e, i);
+    return i;
 }
 
-Fate Engine::completed_whole(const BlockEvent &e, Index i) {
-    ReqRec &rec = requests_[i];
-    leave_chains(i);
-    completed(e, i);
-    if (rec.twice) {
-        rec.step = Step::kDataDone;
-        wait_for_second_completion(e, i);
-        return stepped(e, i);
-    }
-    rec.r.end_ns = e.ts_ns;
-    const Fate fate = stepped(e, i);
-    close_request(i);
-    return fate;
+void Requests::add_owner(ReqRec &rec, const Owner &owner) {
+    if (!owner) return;
+    for (auto it = rec.r.owners.rbegin(); it != rec.r.owners.rend(); ++it)
+        if (it->op == owner.op && it->batch == owner.batch) return;
+    rec.r.owners.push_back(owner);
 }
 
-// Request-based dm (multipath): the clone that goes to the lower device has no Q and no G of its own, but what it
-// serves is the upper request's.
-Fate Engine::rq_remap(const BlockEvent &e) {
-    BlockEvent upper = e;
-    upper.dev = e.old_dev;
-    upper.sector = e.old_sector;
-    upper.rq = 0;
-    upper.cpu = kNoCpu;
-    const Found found = request_at(upper, BlockKind::kRqComplete);
-    if (!found) return Fate::kOrphanRequest;
-    const Index i = new_request(e, e.sector, e.nr_sectors);
-    if (e.rq) set_pointer(i, e.rq);
-    const Request &from = requests_[found.index].r;
-    Request &r = requests_[i].r;
-    r.queue_ns = from.queue_ns;
-    r.queue_tid = from.queue_tid;
-    r.queue_comm = from.queue_comm;
-    r.queue_cpu = from.queue_cpu;
-    r.ambiguous = from.ambiguous;
-    r.bios = from.bios;
-    r.owners = from.owners;
-    enter_chains(i);
-    return stepped(e, i);
-}
-
-// A pointer says at the issue that the bio is this request's; adjacency may have put it elsewhere.
-void Engine::confirm_bio(Index b, Index i) {
+// The bio is the request's from now on: its first (front) or last one.
+void Requests::attach(Index b, Index i, bool front, bool by_pointer) {
     BioRec &bio = bios_[b];
-    if (bio.request != i) {
-        ++counts.corrected_merges;
-        if (const Index other = bio.request; other != kNil) {
-            ReqRec &wrong = requests_[other];
-            if (wrong.r.merges > 0) --wrong.r.merges;
-            if (wrong.step != Step::kIssued && wrong.remaining > bio.bio.nr_sectors) {
-                const bool front = wrong.start == bio.bio.sector;
-                rekey(other, front ? wrong.start + bio.bio.nr_sectors : wrong.start,
-                      wrong.remaining - bio.bio.nr_sectors);
-                wrong.r.sector = wrong.start;
-                wrong.r.nr_sectors = wrong.remaining;
-            }
-            detach(b);
-        }
-        bio.bio.merged = true;
-        ++requests_[i].r.merges;
-        const auto &bios = requests_[i].bios;
-        attach(b, i, !bios.empty() && bio.bio.sector < bios_[bios.front()].bio.sector, true);
+    ReqRec &rec = requests_[i];
+    bios_.leave_place(b);
+    bio.request = i;
+    bio.bio.request = rec.r.id;
+    bio.confirmed = by_pointer;
+    rec.bio_sectors += bio.bio.nr_sectors;
+    rec.r.ambiguous = rec.r.ambiguous || bio.ambiguous;
+    if (rec.bios.empty()) {  // not the first in sectors: the one that the request was allocated for
+        rec.r.queue_tid = bio.bio.tid;
+        rec.r.queue_comm = bio.bio.comm;
+        rec.r.cgroup = bio.bio.cgroup;
+        rec.r.queue_cpu = bio.cpu;
     }
-    bio.confirmed = true;
-    bio.doubtful = false;
-    said_.merged_bio = bio.ordinal;
-    said_.issue = requests_[i].issue_ordinal;
-    said_.place = {requests_[i].r.dev, requests_[i].start};
+    // What is merged into a request whose first bio was not seen queued comes after its getrq.
+    if (rec.r.queue_ns == kNoTime && (rec.r.getrq_ns == kNoTime || bio.bio.since_ns <= rec.r.getrq_ns))
+        rec.r.queue_ns = bio.bio.since_ns;
+    if (front) {
+        rec.bios.insert(rec.bios.begin(), b);
+        rec.r.bios.insert(rec.r.bios.begin(), bio.bio.id);
+    } else {
+        rec.bios.push_back(b);
+        rec.r.bios.push_back(bio.bio.id);
+    }
+    if (m_.hooks) add_owner(rec, bio.bio.owner);
 }
 
-// BPF's collector names every further bio of a request at its issue: adjacency may have put it elsewhere.
-Fate Engine::rq_bio(const BlockEvent &e) {
-    if (!pointers_) return Fate::kContext;
-    has_rq_bio_ = true;
-    const Index *rq = by_rq_.find(e.rq), *bio = by_bio_.find(e.bio);
-    if (!rq || !bio || e.rq == 0 || e.bio == 0 || bios_[*bio].finished) {
-        ++counts.unmatched_rq_bio;
-        return Fate::kOrphanRequest;
+void Requests::detach(Index b) {
+    BioRec &bio = bios_[b];
+    if (bio.request == kNil) return;
+    ReqRec &rec = requests_[bio.request];
+    rec.bios.erase(std::remove(rec.bios.begin(), rec.bios.end(), b), rec.bios.end());
+    rec.r.bios.erase(std::remove(rec.r.bios.begin(), rec.r.bios.end(), bio.bio.id), rec.r.bios.end());
+    rec.bio_sectors -= bio.bio.nr_sectors;
+    rec.r.owners.clear();
+    for (Index other : rec.bios) add_owner(rec, bios_[other].bio.owner);
+    bio.request = kNil;
+    bio.bio.request = 0;
+}
+
+void Requests::set_pointer(Index i, std::uint64_t pointer) {
+    ReqRec &rec = requests_[i];
+    if (rec.r.pointer == pointer) return;
+    if (m_.pointers && rec.r.pointer)
+        if (Index *known = by_rq_.find(rec.r.pointer); known && *known == i) by_rq_.erase(rec.r.pointer);
+    rec.r.pointer = pointer;
+    if (!m_.pointers) return;
+    auto [known, made] = by_rq_.insert(pointer);
+    const Index old = made ? kNil : *known;
+    *known = i;
+    if (old != kNil && old != i) reuse(old);
+}
+
+// Its pointer (or a bio's of it) came back: it is over, and how was not seen.
+void Requests::reuse(Index i) {
+    ReqRec &rec = requests_[i];
+    if (rec.step != Step::kDataDone) {
+        evidence_.missed_completion(rec, rec.r.issue_ns != kNoTime   ? rec.r.issue_ns
+                                         : rec.r.getrq_ns != kNoTime ? rec.r.getrq_ns
+                                                                     : m_.last_ns);
+        ++m_.counts.pointer_reuse;
+        rec.r.reused = true;
     }
-    const Index i = *rq;
-    confirm_bio(*bio, i);
-    return stepped(e, i);
+    close(i);
+}
+
+void Requests::leave_device(ReqRec &rec) {
+    if (!rec.in_device) return;
+    rec.in_device = false;
+    --rec.device->in_flight;
+}
+
+// No interval is negative: a step that comes before the one that it follows is another request's, and left out.
+void Requests::check_intervals(ReqRec &rec) {
+    auto ordered = [this](std::initializer_list<std::int64_t *> steps) {
+        std::int64_t next_ns = kNoTime;
+        for (auto it = std::rbegin(steps); it != std::rend(steps); ++it) {
+            if (**it == kNoTime) continue;
+            if (next_ns != kNoTime && **it > next_ns) {
+                **it = kNoTime;
+                ++m_.counts.interval_violations;
+            } else {
+                next_ns = **it;
+            }
+        }
+    };
+    Request &r = rec.r;
+    ordered({&r.queue_ns, &r.getrq_ns, &r.first_issue_ns, &r.issue_ns, &r.complete_ns, &r.end_ns});
+    ordered({&r.getrq_ns, &r.insert_ns, &r.issue_ns, &r.complete_ns});
+    for (Index b : rec.bios) {
+        Bio &bio = bios_[b].bio;
+        ordered({&bio.queue_ns, &bio.getrq_ns, &r.issue_ns});
+        ordered({&bio.queue_ns, &bio.merge_ns, &r.issue_ns, &r.complete_ns});
+    }
+}
+
+void Requests::close(Index i) {
+    ReqRec &rec = requests_[i];
+    m_.counts.failed += rec.r.complete_ns != kNoTime && rec.r.error != 0;
+    places_.leave(i);
+    leave_device(rec);
+    unlink<ReqRec, &ReqRec::age>(requests_, age_, i);
+    if (rec.listed) {
+        Device &d = *rec.device;
+        forget(d.flush_waiters, i);
+        forget(d.second_waiters, i);
+        forget(d.flushes, i);
+        forget(d.passthrough, i);
+    }
+    if (m_.pointers && rec.r.pointer)
+        if (Index *known = by_rq_.find(rec.r.pointer); known && *known == i) by_rq_.erase(rec.r.pointer);
+    for (Index b : rec.bios) rec.r.ambiguous = rec.r.ambiguous || bios_[b].doubtful;
+    if (!rec.bios.empty() && rec.r.first_issue_ns != kNoTime)
+        m_.counts.size_differs += rec.bio_sectors != rec.r.nr_sectors;
+    if (rec.r.complete_ns != kNoTime && rec.r.end_ns == kNoTime) rec.r.end_ns = rec.r.complete_ns;
+    if (m_.hooks) check_intervals(rec);
+    rec.r.in_flight_known = !rec.device->misses_completions;
+    if (m_.hooks && m_.hooks->request_done) m_.hooks->request_done(rec.r);
+    for (Index b : rec.bios) {
+        if (bios_[b].bio.merged && !bios_[b].confirmed) ++unconfirmed_merges_;
+        bios_.close(b);
+    }
+    requests_.give_back(i);
+}
+
+Requests::Has Requests::has_bio(const Place &place, std::uint64_t issue_ordinal, std::uint64_t bio_ordinal) const {
+    for (Index i = places_.first(place); i != kNil; i = requests_[i].by_start.next) {
+        const ReqRec &rec = requests_[i];
+        if (rec.issue_ordinal != issue_ordinal) continue;
+        if (rec.r.ambiguous) return Has::kAmbiguous;
+        for (Index b : rec.bios)
+            if (bios_[b].ordinal == bio_ordinal) return Has::kYes;
+        return Has::kNo;
+    }
+    return Has::kNoRequest;
+}
+
+// What C means for every request: its device time ends.
+void Requests::completed(const BlockEvent &e, Index i) {
+    ReqRec &rec = requests_[i];
+    evidence_.took(*rec.device, rec.r.issue_ns, e.ts_ns);
+    rec.r.complete_ns = e.ts_ns;
+    rec.r.complete_cpu = e.cpu;
+    if (rec.in_device && !rec.r.ambiguous)
+        rec.device->order.note_overtaken(rec.device->completions - rec.dev_completions);
+    if (e.error != 0) rec.r.error = e.error;
+    ++rec.device->completions;
+    leave_device(rec);
 }
 
 }  // namespace opline::block_model

@@ -8,17 +8,27 @@ namespace {
 
 constexpr std::size_t kChunkRows = 1u << 16;
 
+bool is_of_block(ClassKind kind) {
+    switch (kind) {
+    case ClassKind::kBlock:
+    case ClassKind::kRequest:
+    case ClassKind::kBio:
+    case ClassKind::kRequestThread:
+    case ClassKind::kPlug: return true;
+    default: return false;
+    }
+}
+
 }  // namespace
 
 Core::Core(const std::string &plan_json) : Core(parse_plan(plan_json)) {}
 
 Core::Core(Plan plan) : impl_(std::make_unique<Impl>(std::move(plan))) {
+    if (!impl_->plan.clock_bounds.empty()) attribute_each();  // where an op is cut depends on its times
+    for (const auto &d : impl_->plan.devices) impl_->block.know(d.dev, {d.queues, d.fua});
     for (const auto &l : impl_->plan.lost) {
-        impl_->linker.discarded(l.begin_ns.value_or(kNoTime),
-                                l.end_ns.value_or(std::numeric_limits<std::int64_t>::max()));
-        if (l.end_ns) continue;
-        impl_->sched.lost_from(l.begin_ns.value_or(kNoTime));
-        impl_->shown.pairs.lost_from(l.begin_ns.value_or(kNoTime));
+        impl_->lost_anywhere(l.begin_ns.value_or(kNoTime), l.end_ns.value_or(std::numeric_limits<std::int64_t>::max()));
+        if (!l.end_ns) impl_->sched.lost_from(l.begin_ns.value_or(kNoTime));
     }
 }
 Core::~Core() = default;
@@ -27,16 +37,15 @@ ClassPlan Core::add_class(const ClassDecl &decl) {
     BoundClass bound = bind_class(decl, impl_->plan, impl_->strings,
                                   {impl_->tables.keeps_states(), impl_->tables.keeps_transitions()});
     bound.plan.id = static_cast<std::uint32_t>(impl_->classes.size());
-    if (bound.kind == ClassKind::kBlock || bound.kind == ClassKind::kPlug) {
+    if (!impl_->plan.with_block && is_of_block(bound.kind)) bound.kind = ClassKind::kIgnored;
+    if (bound.kind == ClassKind::kRequest) impl_->block.whole();
+    if (bound.kind == ClassKind::kBlock || bound.kind == ClassKind::kPlug || bound.kind == ClassKind::kRequest) {
         impl_->has_block_classes = true;
         impl_->converted =
             impl_->converted || (decl.domain == Domain::kKernel && decl.name.find(':') != std::string::npos);
     }
-    if (impl_->tables.keeps_states() && (bound.kind == ClassKind::kHalf || bound.kind == ClassKind::kPoints))
-        bound.half = impl_->shown.pairs.half_of(decl.name);
-    if (bound.kind == ClassKind::kPlug && bound.tid_slot != kNoSlot) impl_->shown.pairs.follow_plugs();
-    if (bound.kind == ClassKind::kHalf && bound.half.pair == 0) bound.kind = ClassKind::kContext;
     if (bound.kind == ClassKind::kOffCpu) impl_->collects_states = true;
+    if (bound.kind == ClassKind::kProcess && !bound.process.of_all) impl_->population.told();
     impl_->thread_names.add_class(impl_->name_slot(bound));
     impl_->classes.push_back(std::make_unique<BoundClass>(std::move(bound)));
     return impl_->classes.back()->plan;
@@ -44,6 +53,7 @@ ClassPlan Core::add_class(const ClassDecl &decl) {
 
 std::uint32_t Core::add_stream(const StreamDecl &decl) {
     impl_->streams.push_back(decl);
+    impl_->lost_ends.add_stream(decl);
     impl_->stream_hosts.push_back(impl_->strings.intern(decl.host));
     return static_cast<std::uint32_t>(impl_->streams.size() - 1);
 }
@@ -83,14 +93,19 @@ bool Core::finish() {
     if (m.finished) return true;
     if (!m.finishing) {
         m.finishing = true;
-        m.shown.numbers.end(m.numbers_missed());
+        m.take_steps(RequestSteps::kNone - 1);
+        m.numbers.end(m.numbers_missed());
+        m.holes.each_unexplained([&m](const Numbers::Hole &hole) {
+            m.events_missing += hole.missing;
+            m.tables.missed(std::nullopt, hole.begin_ns, hole.end_ns, hole.missing);
+        });
         // First the requests, so that what completed is known to the ops that are still to be settled.
         m.block.finish();
         m.stitcher.last_event(m.last_ns);
     }
-    while (m.stitcher.settle_next_ended())
+    while (m.stitcher.settling().settle_next_ended())
         if (take_ready()) return false;
-    m.stitcher.settle_open();
+    m.stitcher.settling().settle_open();
     for (const auto &l : m.plan.lost)
         m.tables.discarded(l.why, l.begin_ns.value_or(kNoTime), l.end_ns.value_or(kNoTime), 0, false);
     for (const auto &[name, counts] : m.fates())
@@ -114,9 +129,10 @@ void Core::write_csv(OpCsv &csv, bool all) {
     impl_->csv.emplace(impl_->strings, csv, all);
     impl_->sinks.push_back(&*impl_->csv);
     impl_->links_wanted = csv.form() == OpCsv::Rows::kOps;
-    if (csv.form() == OpCsv::Rows::kOps) impl_->stitcher.keep_objects();
+    if (csv.form() == OpCsv::Rows::kOps) impl_->stitcher.details().keep_objects();
 }
-void Core::attribute_each() { impl_->stitcher.keep_no_shapes(); }
+void Core::count_all_programs() { impl_->members.all_programs = true; }
+void Core::attribute_each() { impl_->stitcher.ops().shapes().none(); }
 std::size_t Core::shapes() const { return impl_->stitcher.ops().shapes().size(); }
 void Core::keep_statistics(bool tainted, std::vector<std::string> classes) {
     impl_->statistics.emplace(impl_->strings, tainted, std::move(classes));
@@ -125,9 +141,11 @@ void Core::keep_statistics(bool tainted, std::vector<std::string> classes) {
 bool Core::take_ready() const { return impl_->finished || impl_->tables.pending_rows() >= kChunkRows; }
 std::vector<Table> &Core::tables() { return impl_->tables.tables(); }
 void Core::show_open() {
-    impl_->block.each_open([this](const Request &r) { impl_->tables.request(r, impl_->linker.flush_of(r), Served{}); });
+    impl_->block.each_open(
+        [this](const Request &r) { impl_->tables.request(r, impl_->linker.requests().flush_of(r), Served{}, false); });
 }
 bool Core::passed(std::int64_t now_ns) {
+    impl_->take_steps(now_ns);
     impl_->stitcher.advance(std::max(now_ns, impl_->last_ns));
     return impl_->tables.pending_rows() > 0;
 }

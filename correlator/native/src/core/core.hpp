@@ -21,7 +21,7 @@ struct Plan;
 
 class Core final : public EventSink {
   public:
-    // plan_json: the compiled model (docs/stitching.md, "The plan"). Throws std::runtime_error.
+    // plan_json: the compiled model (docs/internals/stitching.md, "The plan"). Throws std::runtime_error.
     explicit Core(const std::string &plan_json);
     explicit Core(Plan);
     ~Core() override;
@@ -53,6 +53,9 @@ class Core final : public EventSink {
     // Keeps statistics per stage of complete ops, tainted ones only if wanted, of these classes only if there are any
     // (statistics/op_statistics.hpp). Before any stream.
     void keep_statistics(bool tainted, std::vector<std::string> classes);
+    // Statistics and CSV have every program's ops, where the recording says which processes it is about. Before the
+    // first event.
+    void count_all_programs();
     std::string statistics_json();  // once it has finished
     // Attributes every op by itself, also those that pass the same points in the same order. For tests.
     void attribute_each();

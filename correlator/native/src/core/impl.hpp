@@ -8,15 +8,23 @@
 #include <optional>
 
 #include "binding/classes.hpp"
+#include "block/request_steps.hpp"
 #include "core/core.hpp"
-#include "core/shown.hpp"
+#include "core/holes.hpp"
+#include "core/identities.hpp"
+#include "core/lost_ends.hpp"
+#include "core/membership.hpp"
+#include "core/stage_states.hpp"
+#include "core/states.hpp"
 #include "event/merge.hpp"
 #include "link/linker.hpp"
 #include "output/csv_sink.hpp"
 #include "output/run_tables.hpp"
+#include "sched/numbers.hpp"
 #include "stages/attribution.hpp"
+#include "stages/lost_stages.hpp"
 #include "statistics/op_statistics.hpp"
-#include "stitch/steps.hpp"
+#include "stitch/stitcher.hpp"
 
 namespace opline {
 
@@ -31,23 +39,29 @@ struct Core::Impl {
     std::vector<StreamDecl> streams;
     std::vector<std::uint32_t> stream_hosts;
     ThreadNames thread_names;
+    Identities identities;
     RunTables tables;
+    Population population;
     Stitcher stitcher;
     Linker linker;
+    Membership members;
     BlockModel block;
     Attributor attributor;
-    std::uint32_t no_block_events;  // pool id
+    std::uint32_t no_block_events, lost_stage, lost_kind;  // pool ids
     Attribution scratch;
     std::optional<OpStatistics> statistics;
     std::optional<CsvSink> csv;
     std::vector<OpSink *> sinks{&tables};
     bool links_wanted = true;  // by one of them
-    struct {
-        std::uint64_t rows = 0, bytes = 0, done = 0;
-        std::int64_t wait_ns = 0;  // from the write to the disk, of those that are done
-    } deferred;
+    DeferredTotals deferred;
     SchedTimelines sched;
-    Shown shown;
+    RequestSteps steps;  // of whole requests, that are to come
+    struct RequestThread {
+        std::int32_t tid, pid;
+        std::uint32_t comm;
+    };
+    FlatMap<std::uint64_t, RequestThread> threads;  // of whole requests, by host and the kernel's number
+    Numbers numbers;
     std::uint64_t sched_events = 0;
     bool collects_states = false;    // threads' states come from a collector
     std::uint32_t sched_stream = 0;  // the first that had some
@@ -63,13 +77,16 @@ struct Core::Impl {
     // of kernel streams, by host; of a host that is not here nothing is known
     FlatMap<std::uint32_t, std::vector<bool>> cpus;
     std::uint64_t streams_missing = 0;  // that events say were there
-    std::uint64_t events_missing = 0;   // at least, by what others show
+    Holes holes;
+    LostEnds lost_ends;
+    std::uint64_t events_missing = 0;  // at least, by what others show
     // block events by perf: its completions are not those of its issues (another length, no flushes)
     bool converted = false;
     std::uint64_t discarded_events = 0, discarded_packets = 0, discarded_unknown = 0;
     std::uint64_t events = 0, block_events = 0, out_of_order = 0;
     std::uint64_t ops_complete = 0, ops_incomplete = 0, ops_tainted = 0, ops_failed = 0, partition_violations = 0,
                   late_transitions = 0;
+    std::uint64_t ops_unsplit = 0;  // complete, their latency exact, with stages in which events were lost
     std::uint64_t unlinked_ops = 0;
     std::uint64_t ops_by_shape = 0;  // whose stages were those of their shape (Attributor::by_shape)
     std::uint64_t collector_lost = 0;
@@ -92,152 +109,110 @@ struct Core::Impl {
     explicit Impl(Plan compiled)
         : plan(std::move(compiled)),
           tables(strings, space_names(plan)),
-          stitcher(plan, strings, names,
+          population(plan.population),
+          stitcher(plan, strings, names, identities.threads, population,
                    {[this](Op &op) { settle(op); }, [this](const Batch &b) { tables.batch(b); },
                     [this](Op &op, std::int64_t at_ns) { linker.wrote(op, at_ns); },
-                    [this](Op &op, std::int64_t tid, std::int64_t at_ns) { linker.sync_begun(op, tid, at_ns); },
+                    [this](Op &op, std::int64_t tid, std::int64_t at_ns) { linker.syncs().sync_begun(op, tid, at_ns); },
                     [this](Op &op, std::int64_t at_ns) {
-                        if (const auto sync = linker.sync_ended(op, at_ns)) tables.batch(*sync->batch);
+                        if (const auto sync = linker.syncs().sync_ended(op, at_ns)) tables.batch(*sync->batch);
+                    },
+                    [this](const Transition &t, std::uint32_t host, MessageDo does, const Key &key) {
+                        tables.message(t, host, does, key);
                     }}),
-          linker(stitcher, plan, strings),
+          linker(stitcher.locator(), plan, strings),
+          members(population, linker),
           block(plan.match_by_sector ? BlockMatch::kSector : BlockMatch::kPointer,
                 {[this](const BlockEvent &ev, Bio &bio) {
                      if (bio.comm == 0 && bio.split_from == 0) bio.comm = names.of(*block_at.event, block_at.comm_slot);
                      Owner owner = linker.bio_queued(ev, bio, current_host);
-                     stitcher.bio_opened(owner.op);
+                     stitcher.ios().bio_opened(owner.op);
+                     if (population.known()) members.queued(ev, bio, current_host);
                      return owner;
                  },
-                 nullptr, [this](const Request &r) { request_done(r); }, [this](const Bio &b) { bio_done(b); },
+                 [this](const Request &r) { request_done(r); }, [this](const Bio &b) { bio_done(b); },
                  [this](const Request *of, std::uint32_t dev, std::int64_t begin_ns, std::int64_t end_ns) {
                      if (!converted) missed(dev, begin_ns, end_ns, 1, of);
                  },
-                 [this](const Request &r) { return linker.waiter_ended(r); },
-                 [this](const Owner &owner) { return linker.end_of(owner.op); }}),
+                 [this](const Request &r) { return linker.checks().waiter_ended(r); },
+                 [this](const Owner &owner) { return linker.checks().end_of(owner.op); }}),
           attributor(plan, strings, stitcher.thread_points()),
-          no_block_events(strings.intern("no_block_events")) {}
+          no_block_events(strings.intern("no_block_events")),
+          lost_stage(strings.intern("unknown (events lost)")),
+          lost_kind(strings.intern("unknown")) {}
 
     void settle(Op &op) {
-        std::int64_t past_ns = 0;  // its end; beyond 64 bits where a clock is damaged, or there is none
-        const bool all_seen = !__builtin_sub_overflow(last_ns, op.end_ns, &past_ns) && past_ns >= plan.linger_ns;
-        if (attributor.attribute(op, scratch, all_seen)) ++ops_by_shape;
+        if (attributor.attribute(op, scratch)) ++ops_by_shape;
+        stitcher.details().name_late(op, scratch.first_tid);
         SettledOp settled{op, scratch};
         settled.complete = op.complete();
         const std::int64_t end_ns = settled.complete ? op.end_ns : last_ns;
-        settled.tainted = op.completion_missing || linker.lost_between(op.begin_ns, end_ns);
+        const bool lost = op.completion_missing || linker.lost().overlap(op.begin_ns, end_ns);
+        settled.tainted = lost && (!settled.complete || lost_ends.overlap(op.begin_ns, end_ns));
         if (settled.complete) {
             ++ops_complete;
+            if (lost && !settled.tainted)
+                settled.unsplit =
+                    forget_lost_stages(scratch, linker.lost(), op.completion_missing, lost_stage, lost_kind);
             check_partition(op);
         } else {
             ++ops_incomplete;
-            settled.reason = strings.intern(op.state == OpState::kEnded       ? "ends_before_begin"
-                                            : stitcher.owns_all_keys_lost(op) ? "key_reused"
-                                                                              : "no_end");
+            settled.reason = strings.intern(op.state == OpState::kEnded                 ? "ends_before_begin"
+                                            : stitcher.locator().owns_all_keys_lost(op) ? "key_reused"
+                                                                                        : "no_end");
         }
         ops_tainted += settled.tainted;
+        ops_unsplit += settled.unsplit;
         ops_failed += op.failed;
+        if (population.known()) members.settle(settled, end_ns, scratch.first_comm);
         late_transitions += scratch.late;
-        linker.settled(op);
+        linker.checks().settled(op);
         if (scratch.requests.empty()) {
             if (tables.keeps_ops())
-                settled.no_request = has_block_classes ? strings.intern(linker.no_request(op)) : no_block_events;
+                settled.no_request =
+                    has_block_classes ? strings.intern(linker.reasons().no_request(op)) : no_block_events;
             unlinked_ops += has_block_classes;
         }
-        if (tables.keeps_states()) split_states(op);
-        for (OpSink *sink : sinks) sink->op(settled);
+        if (tables.keeps_states())
+            split_states(op, scratch, sched_events == 0 ? nullptr : &sched, tables.keeps_state_parts());
+        each_sink(!settled.is_others(), [&](OpSink &sink) { sink.op(settled); });
         for (const auto &bio : scratch.shared_bios) {
             LinkRow row;
             row.op = op.serial;
             row.rules = rule::kBatch;
             row.shared = true;
-            for (OpSink *sink : sinks) sink->link(row, bio);
+            each_sink(!settled.is_others(), [&](OpSink &sink) { sink.link(row, bio); });
         }
+    }
+
+    // Tables have all ops and say of each whose it is; statistics and CSV have those that count.
+    template <class Function>  // void(OpSink &)
+    void each_sink(bool counts, Function function) {
+        for (OpSink *sink : sinks)
+            if (counts || members.all_programs || sink == &tables) function(*sink);
     }
 
     static std::string stream_name(const StreamDecl &s) {
         return s.channel.empty() ? s.path : s.channel + "_" + std::to_string(s.instance);
     }
-    void discarded(const Gap &gap) {
-        const bool packets = gap.kind == Gap::Kind::kPackets;
-        stitcher.events_lost();
-        if (carries_states(gap.stream)) sched.lost(gap.end_ns);
-        shown.lost(gap.end_ns, numbers_missed());
-        if (gap.begin_ns != kNoTime && gap.end_ns != kNoTime) linker.discarded(gap.begin_ns, gap.end_ns);
-        (packets ? discarded_packets : discarded_events) += gap.count;
-        discarded_unknown += gap.count == 0;
-        tables.discarded(stream_name(streams[gap.stream]), gap.begin_ns, gap.end_ns, gap.count, packets);
+    auto numbers_missed() {
+        return [this](const Numbers::Hole &h) {
+            linker.discarded(h.begin_ns, h.end_ns), lost_ends.lost_by_number(h.begin_ns, h.end_ns), holes.add(h);
+        };
     }
-
-    void damaged(const Gap &gap) {
-        if (carries_states(gap.stream)) sched.lost_from(gap.begin_ns);
-        shown.pairs.lost_from(gap.begin_ns);
-        linker.discarded(gap.begin_ns, std::numeric_limits<std::int64_t>::max());
-        damages.push_back({stream_name(streams[gap.stream]), gap.begin_ns, std::string(gap.why)});
-    }
-
+    // core/lost.cpp: events are lost, in a stream or anywhere.
+    void lost_in(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns);
+    void lost_anywhere(std::int64_t begin_ns, std::int64_t end_ns);
+    void discarded(const Gap &gap);
+    void damaged(const Gap &gap);
     void missing(std::string_view stream, Domain domain, std::int64_t begin_ns, std::int64_t end_ns,
-                 std::uint64_t packets) {
-        constexpr auto kFirst = std::numeric_limits<std::int64_t>::min(),
-                       kLast = std::numeric_limits<std::int64_t>::max();
-        linker.discarded(begin_ns == kNoTime ? kFirst : begin_ns, end_ns == kNoTime ? kLast : end_ns);
-        const bool for_good = end_ns == kNoTime;
-        const std::int64_t from_ns = begin_ns == kNoTime ? kFirst : begin_ns;
-        if (domain == Domain::kKernel) for_good ? sched.lost_from(from_ns) : sched.lost(end_ns);
-        for_good ? shown.pairs.lost_from(from_ns) : shown.lost(end_ns, numbers_missed());
-        stitcher.events_lost();
-        discarded_packets += packets;
-        tables.discarded(stream, begin_ns, end_ns, packets, true);
-    }
-
+                 std::uint64_t packets);
     // Steps that must have happened in that interval are not in the trace. Where it is known whose completion it is,
     // nobody waits for it but its owners: what else ran is whole.
     void missed(std::optional<std::uint32_t> dev, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
-                const Request *of = nullptr) {
-        events_missing += count;
-        tables.missed(dev, begin_ns, end_ns, count);
-        if (!of || !linker.waiters_known(*of)) return linker.discarded(begin_ns, end_ns);
-        linker.doubt(*of);
-        for (const Owner &owner : of->owners)
-            if (Op *op = stitcher.ops().find(owner.op)) op->completion_missing = true;
-    }
-    struct NumbersMissed {
-        Impl &impl;
-        void operator()(const Numbers::Hole &hole) const {
-            impl.missed(std::nullopt, hole.begin_ns, hole.end_ns, hole.missing);
-        }
-    };
-    NumbersMissed numbers_missed() { return {*this}; }
+                const Request *of = nullptr);
 
-    // The kernel of this host ran something on that CPU.
-    void cpu_named(std::int64_t cpu) {
-        std::vector<bool> *known = cpus.find(current_host);
-        if (!known || cpu < 0 || cpu >= kMostCpus ||
-            (static_cast<std::size_t>(cpu) < known->size() && (*known)[static_cast<std::size_t>(cpu)]))
-            return;
-        if (known->size() <= static_cast<std::size_t>(cpu)) known->resize(static_cast<std::size_t>(cpu) + 1);
-        (*known)[static_cast<std::size_t>(cpu)] = true;
-        ++streams_missing;
-        missing("CPU " + std::to_string(cpu), Domain::kKernel, kNoTime, kNoTime, 0);
-    }
-
-    // What threads did in each stage.
-    void split_states(const Op &op) {
-        scratch.states.clear();
-        scratch.state_parts.clear();
-        if (sched_events == 0) return;
-        scratch.states.resize(scratch.stages.size());
-        std::int64_t waits = -1;  // the thread that a completion lets go on: that of the next stage
-        for (std::size_t i = scratch.stages.size(); i-- > 0;) {
-            if (scratch.stages[i].tid > 0) waits = scratch.stages[i].tid;
-            scratch.states[i].tid = waits;
-        }
-        std::vector<StatePart> *parts = tables.keeps_state_parts() ? &scratch.state_parts : nullptr;
-        for (std::uint32_t i = 0; i < scratch.stages.size(); ++i) {
-            const StageCut &s = scratch.stages[i];
-            const std::int64_t tid = scratch.states[i].tid, end_ns = s.begin_ns + s.duration_ns;
-            scratch.states[i] =
-                tid > 0 ? sched.split(op.host, tid, s.begin_ns, end_ns, scratch.requests, i, parts) : StateSplit{};
-        }
-    }
+    void cpu_named(std::int64_t cpu);
 
     void check_partition(const Op &op) {
         std::int64_t sum = scratch.unattributed_ns;
@@ -254,31 +229,27 @@ struct Core::Impl {
     }
 
     void request_done(const Request &r) {
-        const Served served = linker.request_done(r);
-        stitcher.request_done(r);
-        tables.request(r, linker.flush_of(r), served);
+        Served served = linker.requests().request_done(r);
+        stitcher.ios().request_done(r);
+        if (population.known()) members.request_done(served);
+        tables.request(r, linker.requests().flush_of(r), served, population.known());
     }
 
     void bio_done(const Bio &b) {
-        const BioLink *link = linker.link_of(b.id);
+        const BioLink *link = linker.links().link_of(b.id);
         const bool by_pointer = b.pointer != 0 && !plan.match_by_sector;
-        tables.bio(b, link);
+        tables.bio(b, link, population.known(), population.known() && link && members.has(*link));
         const BatchBio done{b.id, b.request, b.queue_ns, b.kind, by_pointer};
         if (links_wanted)
-            for (const auto &row : linker.links(b))
-                for (OpSink *sink : sinks) sink->link(row, done);
-        for (const auto &row : linker.deferred(b)) {
-            ++deferred.rows;
-            deferred.bytes += row.bytes;
-            if (const auto done_ns = linker.done_ns(b); done_ns != kNoTime) {
-                ++deferred.done;
-                deferred.wait_ns += done_ns - row.written_ns;
-            }
-            tables.deferred(row, b, *link, linker.file_of(*link));
+            for (const auto &row : linker.rows().links(b))
+                each_sink(members.counts(row.op), [&](OpSink &sink) { sink.link(row, done); });
+        for (const auto &row : linker.rows().deferred(b)) {
+            if (members.counts(row.op)) deferred.add(row, linker.rows().done_ns(b));
+            tables.deferred(row, b, *link, linker.rows().file_of(*link));
         }
         if (link && link->batch) link->batch->bios.push_back(done);
-        linker.forget(b.id);
-        stitcher.bio_done(b);
+        linker.links().forget(b.id);
+        stitcher.ios().bio_done(b);
     }
 
     // Of the thread's name, where each event of the class is asked for it. Of a block event that no table shows, where
@@ -291,41 +262,30 @@ struct Core::Impl {
     Fate block_event(const BoundClass &cls, const Event &ev) {
         BlockEvent b = block_event_of(cls.block, ev);
         b.comm = names.of(ev, name_slot(cls));
+        identities.renumber(b, current_host);
+        b.cgroup = identities.threads.cgroups.path(current_host, b.cgroup_number);
+        if (cls.number.slot != kNoSlot) block.numbered();
         block_at = {&ev, cls.block.comm};
+        return block_step(b);
+    }
+    Fate block_step(const BlockEvent &b) {
         ++block_events;
         if (b.kind == BlockKind::kBioRemap) linker.remapped(b);
-        shown.request(b, current_host);
         return block.event(b);
     }
+    // Steps of whole requests up to that time; what became of the last one (core/whole.cpp).
+    Fate take_steps(std::int64_t until_ns);
+    void name_thread(BlockEvent &step) const;
+    Fate whole(const BoundClass &, const Event &);
 
-    // Woken before it was off: while it was about to sleep.
-    void off_cpu(const BoundClass &cls, const Event &ev) {
-        const SchedSlots &s = cls.sched;
-        const std::int64_t tid = number_in(ev, s.tid, -1), off_ns = number_in(ev, s.off_at, 0),
-                           woken_ns = number_in(ev, s.woken_at, 0);
-        if (off_ns > 0) sched.on_switch(current_host, kNoCpu, off_ns, tid, number_in(ev, s.prev_state, 0), -1);
-        sched.on_wake(current_host, std::max(woken_ns, off_ns), Wake::kWaking, woken_ns > 0 ? tid : -1,
-                      number_in(ev, cls.tid_slot, -1), names.of(ev, cls.comm_slot));
-        sched.on_switch(current_host, kNoCpu, ev.ts_ns, -1, 0, tid);
+    [[gnu::always_inline]] Fate point_event(BoundClass &cls, const Event &ev) {
+        return identities.renumbers(cls, ev)
+                   ? stitcher.event(cls, identities.renumbered(cls, ev, current_host), current_host)
+                   : stitcher.event(cls, ev, current_host);
     }
 
-    void sched_event(const BoundClass &cls, const Event &ev) {
-        auto number = [&](std::int32_t slot) { return number_in(ev, slot, -1); };
-        if (sched_events++ == 0) sched_stream = ev.stream;
-        const SchedSlots &s = cls.sched;
-        if (cls.kind == ClassKind::kOffCpu) off_cpu(cls, ev);
-        else if (cls.kind == ClassKind::kSchedSwitch)
-            sched.on_switch(current_host, ev.cpu, ev.ts_ns, number(s.prev_tid), number(s.prev_state),
-                            number(s.next_tid));
-        else
-            sched.on_wake(current_host, ev.ts_ns, s.wake, number(s.tid), number(cls.tid_slot),
-                          names.of(ev, cls.comm_slot));
-        cpu_named(number(s.cpu));
-        if (sched.changes() < kSchedChanges) return;
-        std::int64_t oldest = last_ns;
-        stitcher.ops().for_each_live([&](const Op &op) { oldest = std::min(oldest, op.begin_ns); });
-        sched.forget_before(oldest);
-    }
+    void sched_event(const BoundClass &, const Event &);
+    void place_told(const BoundClass &, const Event &);
 
     // Could events of threads' states be missing where this stream's are?
     bool carries_states(std::uint32_t stream) const {
@@ -334,15 +294,29 @@ struct Core::Impl {
         return collects_states && (sched_events == 0 || at.channel == streams[sched_stream].channel);
     }
 
+    // The collector and the CPU that number the event.
+    std::uint64_t counter_of(const BoundClass &cls, const Event &ev) const {
+        return thread_key(current_host, number_in(ev, cls.number.cpu, 0)) ^
+               static_cast<std::uint64_t>(cls.number.collector) << 40;
+    }
+    void number_passed(const BoundClass &cls, const Event &ev) {
+        const std::int64_t number = number_in(ev, cls.number.slot, 0);
+        if (number <= 0 || number_in(ev, cls.number.cpu, -1) < 0) return;
+        numbers.passed(counter_of(cls, ev), static_cast<std::uint64_t>(number), ev.ts_ns, numbers_missed());
+    }
+
     void collector_lost_some(const BoundClass &cls, const Event &ev) {
         if (cls.count_slot != kNoSlot && ev.slots[cls.count_slot].is_number())
             collector_lost += ev.slots[cls.count_slot].u;
-        shown.pairs.lost(ev.ts_ns);
-        shown.told(cls, ev, current_host);
+        if (number_in(ev, cls.number.cpu, -1) >= 0)
+            numbers.told(counter_of(cls, ev), static_cast<std::uint64_t>(number_in(ev, cls.count_slot, 0)), ev.ts_ns);
+        if (const std::int64_t since_ns = number_in(ev, cls.sched.since, kNoTime); since_ns != kNoTime)
+            linker.discarded(since_ns, number_in(ev, cls.sched.until, ev.ts_ns));
         if (cls.sched.loses) sched.lost(std::max(ev.ts_ns, number_in(ev, cls.sched.until, ev.ts_ns)));
     }
 
     [[gnu::always_inline]] void take(const Event &ev) {
+        if (steps.next_ns() <= ev.ts_ns) take_steps(ev.ts_ns);
         if (ev.ts_ns < last_ns) ++out_of_order;
         else last_ns = ev.ts_ns;
         stitcher.advance(last_ns);
@@ -356,10 +330,10 @@ struct Core::Impl {
 
     [[gnu::noinline]] void look_at(BoundClass &cls, const Event &ev) {
         current_host = stream_hosts[ev.stream];
-        if (cls.half.pair != 0) shown.half(cls, ev, current_host);
-        if (cls.number.slot != kNoSlot) shown.number(cls, ev, current_host, numbers_missed());
+        if (cls.number.slot != kNoSlot) number_passed(cls, ev);
+        if (cls.kind == ClassKind::kPoints) lost_ends.point(ev.stream, cls.number.slot != kNoSlot);
         const bool points = cls.kind == ClassKind::kPoints && cls.cpu_slot == kNoSlot;
-        const Fate fate = points                          ? stitcher.event(cls, ev, current_host)
+        const Fate fate = points                          ? point_event(cls, ev)
                           : cls.kind == ClassKind::kBlock ? block_event(cls, ev)
                                                           : dispatch(cls, ev);
         ++cls.fates[static_cast<std::size_t>(fate)];
@@ -370,12 +344,11 @@ struct Core::Impl {
         case ClassKind::kPoints: {
             Event own = ev;
             if (cls.cpu_slot != kNoSlot) own.cpu = static_cast<std::uint32_t>(ev.slots[cls.cpu_slot].bits());
-            return stitcher.event(cls, own, current_host);
+            return point_event(cls, own);
         }
         case ClassKind::kPlug:
             ++block_events;
             block.passed(ev.ts_ns);
-            shown.plug(cls, ev, current_host);
             return Fate::kContext;
         case ClassKind::kDeviceName:
             if (cls.dev_slot != kNoSlot && cls.diskname_slot != kNoSlot &&
@@ -383,11 +356,22 @@ struct Core::Impl {
                 device_names[static_cast<std::uint32_t>(ev.slots[cls.dev_slot].u)] =
                     std::string(ev.slots[cls.diskname_slot].str());
             return Fate::kContext;
+        case ClassKind::kRequest:
+        case ClassKind::kBio:
+        case ClassKind::kRequestThread: return whole(cls, ev);
         case ClassKind::kCollectorLost: collector_lost_some(cls, ev); return Fate::kContext;
+        case ClassKind::kThread:
+            if (const auto reused = identities.learn(cls.thread, ev, current_host))
+                stitcher.forget_thread(current_host, *reused, ev.ts_ns);
+            return Fate::kContext;
+        case ClassKind::kCgroup:
+        case ClassKind::kFilePath: place_told(cls, ev); return Fate::kContext;
         case ClassKind::kSchedSwitch:
         case ClassKind::kSchedWake:
         case ClassKind::kOffCpu: sched_event(cls, ev); return Fate::kContext;
-        case ClassKind::kHalf:
+        case ClassKind::kProcess:
+            members.process_step(cls, ev, current_host, identities.threads, names.of(ev, cls.comm_slot));
+            return Fate::kContext;
         case ClassKind::kContext: return Fate::kContext;
         case ClassKind::kBlock:
         case ClassKind::kIgnored: break;

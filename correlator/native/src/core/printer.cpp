@@ -9,7 +9,6 @@
 #include <stdexcept>
 
 #include "binding/thread_fields.hpp"
-#include "event/providers.hpp"
 #include "model/plan.hpp"
 
 namespace opline {
@@ -24,9 +23,9 @@ std::unique_ptr<EventForm> form_of(const std::string &name) {
     throw std::runtime_error("no such form: " + name);
 }
 
-bool has_own_time(std::string_view name) {
-    return starts_with(name, kBpfBlock) || starts_with(name, kBpfCalls) || starts_with(name, kOldProbes) ||
-           starts_with(name, kRings);
+bool has_own_time(std::string_view name, const Providers &providers) {
+    return starts_with(name, kBpfBlock) || starts_with(name, kBpfCalls) || providers.timed_of(name) != 0 ||
+           providers.relay_of(name);
 }
 
 bool is_one_of(const std::vector<std::int64_t> &wanted, std::int32_t slot, const Slot *values) {
@@ -62,6 +61,7 @@ PrintFilter print_filter(const std::string &text) {
     f.pids = json.value("pids", f.pids);
     f.tids = json.value("tids", f.tids);
     f.comms = json.value("comms", f.comms);
+    f.providers = providers_of(json);
     return f;
 }
 
@@ -74,7 +74,7 @@ Printer::~Printer() { flush(); }
 ClassPlan Printer::add_class(const ClassDecl &decl) {
     Class c;
     c.written.name = decl.name;
-    const ThreadFields who = thread_fields(decl);
+    const ThreadFields who = thread_fields(decl, filter_.providers);
     const auto index_of = [&](const char *name) {
         for (std::size_t i = 0; i < decl.fields.size(); ++i)
             if (decl.fields[i].name == name && decl.fields[i].scope == FieldScope::kPayload)
@@ -90,7 +90,7 @@ ClassPlan Printer::add_class(const ClassDecl &decl) {
     plan.id = static_cast<std::uint32_t>(classes_.size());
     for (std::uint32_t i = 0; i < decl.fields.size(); ++i) {
         const FieldDecl &f = decl.fields[i];
-        const bool time = f.name == "ktime" && has_own_time(decl.name);
+        const bool time = f.name == "ktime" && has_own_time(decl.name, filter_.providers);
         if (!c.shown && !time) continue;
         const auto slot = static_cast<std::int32_t>(plan.wanted.size());
         plan.wanted.push_back(i);

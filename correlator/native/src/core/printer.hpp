@@ -9,6 +9,7 @@
 
 #include "core/event_form.hpp"
 #include "event/event.hpp"
+#include "event/providers.hpp"
 
 namespace opline {
 
@@ -26,6 +27,7 @@ struct PrintFilter {
     std::vector<Devices> devices, other_devices;  // one of these; none of those
     std::vector<std::int64_t> pids, tids;
     std::vector<std::string> comms;  // globs
+    Providers providers;             // as in a plan
 };
 
 // Of a JSON object with members of these names. Throws std::runtime_error.

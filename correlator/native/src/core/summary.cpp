@@ -2,10 +2,12 @@
 // What the core says of a trace in JSON: counts, losses, fates, statistics.
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
 
+#include "base/json_text.hpp"
 #include "core/impl.hpp"
 
 namespace opline {
@@ -38,6 +40,11 @@ json hops_of(const LinkCounts &l, const BlockCounts &b) {
             {"request_to_complete", hop(b.request_to_complete)}};
 }
 
+// Completions that no program saw are no loss of data unless they are more than 0.1 % of all completions.
+bool too_many_unseen(const BlockCounts &b) {
+    return b.completions_unseen * 1000 > b.completions + b.completions_unseen;
+}
+
 // Of Core::Impl, which has no name here.
 template <class Impl>
 json losses_of(const Impl &m) {
@@ -50,15 +57,17 @@ json losses_of(const Impl &m) {
             {"collector_lost", m.collector_lost},
             {"streams_missing", m.streams_missing},
             {"events_missing", m.events_missing},
+            {"completions_unseen", too_many_unseen(b) ? 0 : b.completions_unseen},
+            {"completions_missing", too_many_unseen(b) ? b.completions_unseen : 0},
             {"damaged_streams", m.damages.size()},
             {"events_out_of_order", m.out_of_order},
+            {"threads_unknown", m.has_block_classes ? m.identities.threads.untold_count() : 0},
             {"states_missing", m.sched.missing()},
-            {"halves_missing", m.shown.pairs.missing() + s.marks_missing},
-            {"points_missing", m.attributor.points_missing()},
             {"partition_violations", m.partition_violations},
             {"interval_violations", b.interval_violations},
             {"incomplete_ops", m.ops_incomplete},
             {"tainted_ops", m.ops_tainted},
+            {"unsplit_ops", m.ops_unsplit},
             {"late_transitions", m.late_transitions},
             {"key_conflicts", s.key_conflicts},
             {"ends_without_op", s.ends_without_op},
@@ -81,11 +90,8 @@ json losses_of(const Impl &m) {
             {"requests_incomplete", b.incomplete_at_end},
             {"pointer_reuse", b.pointer_reuse},
             {"evicted_block_state", b.evicted},
-            {"inserts_missing", b.inserts_missing},
             {"requests_failed", b.failed},
             {"ops_failed", m.ops_failed},
-            {"splits_missing", b.splits_missing},
-            {"bio_ends_missing", b.bio_ends_missing},
             {"unmatched_insert", b.unmatched_insert},
             {"unmatched_split", b.unmatched_split},
             {"unmatched_bio_complete", b.unmatched_bio_complete},
@@ -93,8 +99,11 @@ json losses_of(const Impl &m) {
             {"bios_lost", b.lost_bios},
             {"requests_given_up", b.presumed_lost},
             {"devices_incomplete", b.incomplete_devices},
+            {"queues_assumed", b.queues_assumed},
             {"links_refused", l.refused},
             {"bios_elsewhere", l.elsewhere},
+            {"bios_of_other_processes", l.other_process},
+            {"process_violations", l.process_violations},
             {"request_size_differs", b.size_differs}};
 }
 
@@ -154,15 +163,42 @@ void add_points(const Impl &m, json &out) {
                                {"missed", counts.second}});
 }
 
+// Absent where the recording does not say which processes it is about.
+template <class Impl>
+void add_population(const Impl &m, json &out) {
+    if (!m.population.known()) return;
+    json others = json::array(), programs = json::array();
+    m.population.each_other([&](std::int32_t pid, std::uint32_t dev, const OtherProgram &found) {
+        others.push_back({{"pid", display_number(pid)},
+                          {"dev", dev},
+                          {"comm", m.strings.at(found.comm)},
+                          {"ops", found.ops},
+                          {"bios", found.bios}});
+    });
+    std::set<std::string> named;
+    for (const auto &run : m.population.runs())
+        if (run.comm != 0 && named.insert(std::string(m.strings.at(run.comm))).second)
+            programs.push_back(m.strings.at(run.comm));
+    out["population"] = {{"ops", m.members.own.ops},
+                         {"incomplete_ops", m.members.own.incomplete},
+                         {"requests", m.members.own.requests},
+                         {"other_ops", m.members.others.ops},
+                         {"other_requests", m.members.others.requests},
+                         {"idle", m.population.idle(m.last_ns)},
+                         {"saw_block_events", m.block_events > 0},
+                         {"programs", programs},
+                         {"others", others}};
+}
+
 }  // namespace
 
 std::string Core::statistics_json() {
     if (!impl_->statistics) throw std::runtime_error("No statistics were kept");
     auto out = impl_->statistics->json();
-    out["incomplete"] = impl_->ops_incomplete;
+    out["incomplete"] = impl_->ops_incomplete - (impl_->members.all_programs ? 0 : impl_->members.others.incomplete);
     const auto &d = impl_->deferred;
     out["deferred"] = {{"rows", d.rows}, {"bytes", d.bytes}, {"done", d.done}, {"wait_ns", d.wait_ns}};
-    return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    return json_text(std::move(out));
 }
 
 std::string Core::summary_json() const {
@@ -173,11 +209,8 @@ std::string Core::summary_json() const {
     out["block_events"] = m.block_events;
     out["first_ns"] = m.first_ns == kNoTime ? json(nullptr) : json(m.first_ns);
     out["last_ns"] = m.last_ns == kNoTime ? json(nullptr) : json(m.last_ns);
-    out["ops"] = {{"complete", m.ops_complete},
-                  {"incomplete", m.ops_incomplete},
-                  {"tainted", m.ops_tainted},
-                  {"without_request", m.unlinked_ops},
-                  {"by_shape", m.ops_by_shape}};
+    out["ops"] = {{"complete", m.ops_complete}, {"incomplete", m.ops_incomplete},    {"tainted", m.ops_tainted},
+                  {"unsplit", m.ops_unsplit},   {"without_request", m.unlinked_ops}, {"by_shape", m.ops_by_shape}};
     out["joins"] = {{"by_key", s.halves_joined}, {"by_order", s.halves_joined_by_order}};
     out["hops"] = hops_of(m.linker.counts(), m.block.counts());
     out["losses"] = losses_of(m);
@@ -185,7 +218,8 @@ std::string Core::summary_json() const {
     add_fates(m, out);
     for (const auto &[dev, name] : m.device_names) out["devices"][std::to_string(dev)] = name;
     add_points(m, out);
-    return out.dump(-1, ' ', false, json::error_handler_t::replace);
+    add_population(m, out);
+    return json_text(std::move(out));
 }
 
 }  // namespace opline

@@ -35,6 +35,7 @@ void Stream::aligned_events_of(EventBlock &out) {
     AlignedClass *const classes = cls->aligned.data();
     const std::size_t ids = cls->aligned.size();
     const AlignedClass *found = nullptr;
+    const std::uint64_t latest = latest_;
     std::uint64_t clock = clock_;
     std::int64_t own_ns = own_ns_;
     const bool keeps_ns = frequency_ == 1'000'000'000;
@@ -52,8 +53,10 @@ void Stream::aligned_events_of(EventBlock &out) {
         AlignedClass &c = classes[id];
         const std::uint8_t *const after = c.program.run(packet, p, file_end, slots);
         if (!after || after > content_end) break;
+        const std::uint64_t later = clock + (((word >> h.id_bits) - clock) & h.time_mask);
+        if (later > latest) break;  // event() says why
         p = after;
-        clock += ((word >> h.id_bits) - clock) & h.time_mask;
+        clock = later;
         if (c.time_slot >= 0) own_ns = slots[c.time_slot].i;
         const std::int64_t ns = own_ns != kNoTime ? own_ns : keeps_ns ? as_time(clock) : to_ns(clock);
         *at++ = Event{c.cls, 0, number, packet_.cpu, ns, slots};

@@ -53,6 +53,14 @@ Event *merge_two(Feed &fx, Feed &fy, std::uint64_t bound, Event *out, const Even
 
 }  // namespace
 
+void Merging::note(Gap gap) {
+    if (const ClockMap *map = speaker_feed_->map) {
+        gap.begin_ns = map->at(gap.begin_ns);
+        gap.end_ns = map->at(gap.end_ns);
+    }
+    filling_->notes.push_back({filling_->count, gap, std::string(gap.why)});
+}
+
 void Merging::discarded(std::uint64_t begin, std::uint64_t end, std::uint64_t count, bool packets) {
     const Stream &s = *speaker_;
     note({s.number, packets ? Gap::Kind::kPackets : Gap::Kind::kEvents, s.to_ns(begin), s.to_ns(end), count, {}});
@@ -78,8 +86,12 @@ void Merging::refill(Feed &feed) {
         feed.room = pool->take();
         block.go_on_at(feed.room);
     }
+    speaker_feed_ = &feed;
     speaker_ = feed.stream;
     feed.ended = !feed.stream->fill(block, *this);
+    if (feed.map)
+        for (Event *event = block.begin(); event != block.end(); ++event)
+            event->ts_ns = feed.map->at(event->ts_ns, feed.knot);
     consumer->name_threads(block.begin(), block.end());
     feed.at = block.begin();
     feed.end = block.end();
@@ -100,6 +112,7 @@ void Merging::begin(std::size_t number, std::size_t mapped) {
     s.prepare(mapped);
     feeds.push_back(Feed{&s, EventBlock(block_events_)});
     feeds.back().ended = true;  // in no order yet
+    if (const ClockMap &map = traces[trace_of[number]]->map) feeds.back().map = &map;
 }
 
 void Merging::go_on() {

@@ -31,6 +31,8 @@ class Merging : StreamNotes {
         Slot *room = nullptr;  // that its slots are in
         const Event *at = nullptr, *end = nullptr;
         bool ended = false;
+        const ClockMap *map = nullptr;  // of its trace; nullptr: its times stay as they are
+        std::size_t knot = 0;           // of the map, where the last event was
     };
     // For babeltrace2's sake: what decoding showed.
     struct Rest {
@@ -84,11 +86,12 @@ class Merging : StreamNotes {
                      std::int64_t until_ns) override;
     void damaged(std::int64_t from_ns, const std::string &why) override;
     void lost(Loss loss, const std::string &message) override { losses.add(loss, message); }
-    void note(const Gap &gap) { filling_->notes.push_back({filling_->count, gap, std::string(gap.why)}); }
+    void note(Gap gap);
     void refill(Feed &);
 
     Merge<Feed> merge_;
     EventBatch *filling_ = &batch;
+    const Feed *speaker_feed_ = nullptr;
     const Stream *speaker_ = nullptr;
     std::size_t block_events_ = 1;
     std::uint64_t event_ids_ = 0;  // in all stream classes of all traces

@@ -65,7 +65,7 @@ void Survey::compare_with_index(const Trace &trace, const File &file, ReadLosses
     missing.stream = file.bytes->path();
     missing.domain = trace.domain();
     missing.loss = Loss::kPacketMissing;
-    if (const Packet &last = file.packets.back(); last.has_times) missing.begin_ns = to_ns(last.end, trace.frequency);
+    if (const Packet &last = file.packets.back(); last.has_times) missing.begin_ns = trace.time_ns(last.end);
     lose(losses, std::move(missing), "the file is shorter than its index says");
 }
 
@@ -169,9 +169,9 @@ void Survey::find_missing(ReadLosses &losses, std::uint32_t cpus) {
             if (numbers == 0) continue;
             const std::uint64_t packets = std::max<std::uint64_t>(credible_count(numbers), 1);  // one at least
             Missing missing;
-            missing.domain = part.domain;
+            missing.domain = part.trace->domain();
             missing.stream = part.path.substr(part.path.rfind('/') + 1);
-            if (before) missing.begin_ns = to_ns(before->end, part.frequency);
+            if (before) missing.begin_ns = part.trace->time_ns(before->end);
             missing.end_ns = part.begin_ns;
             missing.packets = packets;
             losses.say(part.path + ": its first packet is number " + std::to_string(part.first.sequence) + ": " +

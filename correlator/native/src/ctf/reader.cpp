@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
 #include "ctf/merging.hpp"
 #include "ctf/relay.hpp"
 #include "ctf/survey.hpp"
@@ -28,15 +29,23 @@ struct Reader::Impl : Merging {
 
 namespace {
 
-std::vector<std::shared_ptr<Trace>> load_traces(const std::vector<std::string> &paths) {
+std::vector<std::shared_ptr<Trace>> load_traces(const std::vector<std::string> &paths,
+                                                const std::vector<HostClock> &hosts) {
     std::vector<std::shared_ptr<Trace>> out;
-    for (const auto &p : paths) out.push_back(load_trace(p));
+    for (const auto &p : paths) {
+        out.push_back(load_trace(p));
+        if (hosts.empty()) continue;
+        const HostClock &host = hosts.at(out.size() - 1);
+        out.back()->host_name = host.host;
+        out.back()->map = ClockMap(host.knots);
+    }
     return out;
 }
 
 }  // namespace
 
-Reader::Reader(const std::vector<std::string> &paths, std::uint32_t cpus) : Reader(load_traces(paths), cpus) {}
+Reader::Reader(const std::vector<std::string> &paths, std::uint32_t cpus, const std::vector<HostClock> &hosts)
+    : Reader(load_traces(paths, hosts), cpus) {}
 
 Reader::Reader(std::vector<std::shared_ptr<Trace>> traces, std::uint32_t cpus) : impl_(std::make_unique<Impl>()) {
     impl_->traces = std::move(traces);
@@ -116,7 +125,7 @@ std::string Reader::survey_json() const {
                                   {"end_ns", time(m.end_ns)},
                                   {"packets", m.packets}});
     for (const auto &[host, cpus] : impl_->survey.kernel_cpus()) out["kernel_cpus"][host] = cpus;
-    return out.dump(-1, ' ', false, json::error_handler_t::replace);
+    return json_text(std::move(out));
 }
 
 std::string Reader::mendings_json() {
@@ -155,7 +164,7 @@ std::string Reader::mendings_json() {
         for (const auto &p : mending.patches) patches.push_back({p.at, p.value, p.bytes, p.big_endian});
         out["files"][path] = {{"keep", mending.keep}, {"patches", patches}, {"order", mending.order}};
     }
-    return out.dump(-1, ' ', false, json::error_handler_t::replace);
+    return json_text(std::move(out));
 }
 
 std::string Reader::environment_json() const {
@@ -174,7 +183,7 @@ std::string Reader::environment_json() const {
                          {"offset_s", c.offset_s},
                          {"offset_cycles", c.offset}}}});
     }
-    return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    return json_text(std::move(out));
 }
 
 }  // namespace opline::ctf

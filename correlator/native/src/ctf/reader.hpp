@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ctf/losses.hpp"
@@ -13,11 +14,19 @@ namespace opline::ctf {
 
 struct Trace;
 
+// What a cluster says of a trace: its host's name, and the knots of the map to the cluster's clock.
+struct HostClock {
+    std::string host;  // "": as the trace says
+    std::vector<std::pair<std::int64_t, std::int64_t>> knots;
+};
+
 class Reader {
   public:
     // Each path is a trace: a folder with `metadata`. `cpus`: that the machine had, as far as the recording says; 0: it
     // does not. Throws Unsupported or Malformed (ctf/metadata/types.hpp).
-    explicit Reader(const std::vector<std::string> &paths, std::uint32_t cpus = 0);
+    // `hosts`: one for each path, or none.
+    explicit Reader(const std::vector<std::string> &paths, std::uint32_t cpus = 0,
+                    const std::vector<HostClock> &hosts = {});
     // The same of traces that are loaded. Their classes that another reader has declared are not declared again: it had
     // the same consumer.
     explicit Reader(std::vector<std::shared_ptr<Trace>> traces, std::uint32_t cpus = 0);

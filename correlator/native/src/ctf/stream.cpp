@@ -196,6 +196,9 @@ bool Stream::next_packet(StreamNotes &notes) {
         last_sequence_ = info.sequence;
         last_discarded_ = info.discarded;
         clock_ = info.begin;
+        const bool holds = layout_->holds_events && info.has_times && info.begin <= info.end;
+        earliest_ = holds ? info.begin : 0;
+        latest_ = holds ? info.end : ~std::uint64_t{0};
         in_packet_ = true;
         over_ = false;
         ++packets_;
@@ -258,9 +261,12 @@ bool Stream::header(std::uint64_t &id) {
 
 void Stream::report_rest(StreamNotes &notes) {
     if (rest_ == 0) return;
-    const std::int64_t from_ns = ordinal > events_before_ ? time_ns
-                                 : packet_.has_times      ? to_ns(packet_.begin)
-                                                          : kNoTime;
+    // Where a file is cut off, all before is good. Else bytes are damaged, and the damage is met some time after it
+    // began: what was read of the packet is not sure either.
+    const bool sure = !damage_.empty() || !packet_.has_times;
+    const std::int64_t from_ns = sure && ordinal > events_before_ ? time_ns
+                                 : packet_.has_times              ? to_ns(packet_.begin)
+                                                                  : kNoTime;
     notes.rest_unread(packet_, packets_ - 1, rest_, damage_.empty(), from_ns,
                       packet_.has_times ? to_ns(packet_.end) : kNoTime);
     rest_ = 0;
@@ -277,6 +283,12 @@ bool Stream::event(StreamNotes &notes, Slot *slots) {
     if (!header(id)) {
         rest_ = begin;
         past_end(notes);
+        return false;
+    }
+    if (clock_ < earliest_ || clock_ > latest_) {  // these bytes are no event's, and what led here may be none either
+        rest_ = begin;
+        lose(notes, Loss::kUnknownEvent,
+             "an event's time is outside of the packet's times; the rest of the packet is not read");
         return false;
     }
     if (id >= cls->events.size() || !cls->events[id].known) {

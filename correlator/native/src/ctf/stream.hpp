@@ -118,6 +118,7 @@ struct PacketLayout {
     std::map<std::uint64_t, Walk> context_walks;  // the same, for who wants all of it
     std::optional<std::array<std::uint8_t, 16>> uuid;
     std::uint64_t last_time = ~std::uint64_t{0};  // of the clock: later ones are no time since 1970 in ns of 64 bits
+    bool holds_events = false;  // an event of a packet is never outside of the packet's times: the tracer is known so
 };
 
 struct PacketInfo {
@@ -233,7 +234,8 @@ class Stream {
     std::int64_t own_ns_ = kNoTime;  // of the last event that carried its own time
     std::uint64_t last_end_ = 0, last_sequence_ = 0, last_discarded_ = 0, clock_ = 0;
     Cursor cursor_{nullptr, 0, 0};
-    std::uint64_t fields_at_ = 0;  // bits
+    std::uint64_t earliest_ = 0, latest_ = ~std::uint64_t{0};  // times that an event of this packet can have
+    std::uint64_t fields_at_ = 0;                              // bits
     std::uint64_t aligned_count_ = 0;
     const std::uint8_t *aligned_at_ = nullptr;  // where the next event may be one for aligned_events()
     std::vector<Slot> slots_, header_slots_;

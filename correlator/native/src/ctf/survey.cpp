@@ -254,9 +254,8 @@ std::vector<std::unique_ptr<Stream>> Survey::streams_of(const Trace &trace, Read
         if (first->has_sequence)
             known.parts.push_back({stream->decl.path,
                                    {first->sequence, first->begin, first->end, first->content_bits},
-                                   stream->to_ns(first->begin),
-                                   trace.frequency,
-                                   trace.domain()});
+                                   trace.time_ns(first->begin),
+                                   &trace});
     }
     return out;
 }

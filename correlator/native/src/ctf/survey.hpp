@@ -86,8 +86,7 @@ class Survey {
         std::string path;
         PacketId first;
         std::int64_t begin_ns;
-        std::uint64_t frequency;
-        Domain domain;
+        const Trace *trace;
     };
     struct Known {
         std::vector<PacketId> packets;  // sorted

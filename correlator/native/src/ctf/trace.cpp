@@ -2,9 +2,11 @@
 #include "ctf/trace.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <set>
 #include <sstream>
 
 namespace opline::ctf {
@@ -109,6 +111,7 @@ std::string Trace::env(const char *name) const {
 }
 
 std::string Trace::host() const {
+    if (!host_name.empty()) return host_name;
     const std::string host = env("hostname");
     return host.empty() ? env("host") : host;  // perf's own conversion to CTF calls it so
 }
@@ -144,15 +147,58 @@ static std::uint64_t last_time_of(const ClockDecl &clock) {
     return static_cast<std::uint64_t>(std::min<Wide>(cycles, ~std::uint64_t{0}));
 }
 
+static void note_clocks(const TypePtr &type, std::set<std::string> &out) {
+    if (!type) return;
+    if (!type->clock.empty()) out.insert(type->clock);
+    note_clocks(type->element, out);
+    for (const auto &m : type->members) note_clocks(m.type, out);
+}
+
+// One clock has all the times: of several, the one that headers are mapped to. A trace without a clock counts in ns.
+static void keep_the_clock(Metadata &meta) {
+    if (meta.clocks.empty()) meta.clocks[""] = ClockDecl{};
+    if (meta.clocks.size() == 1) return;
+    std::set<std::string> used;
+    for (const auto &[id, s] : meta.streams)
+        for (const TypePtr &type : {s.event_header, s.packet_context}) note_clocks(type, used);
+    const auto only = used.size() == 1 ? meta.clocks.find(*used.begin()) : meta.clocks.end();
+    if (only == meta.clocks.end()) throw Unsupported(std::to_string(meta.clocks.size()) + " clocks in one trace");
+    meta.clocks = {*only};
+}
+
+// All of an event's fields, for nobody: what can't be compiled is Unsupported before anything is read.
+static void check_fields(const Trace &trace) {
+    const Compiler::SlotOf none = [](const Type &, bool) { return -1; };
+    for (const EventDecl &e : trace.meta.events) {
+        const auto s = trace.meta.streams.find(e.stream_id);
+        if (s == trace.meta.streams.end()) continue;
+        if (e.id >= kMaxEventIds) throw Unsupported("an event id of " + std::to_string(e.id));
+        Compiler compiler;
+        compiler.add(s->second.event_context, Location::Root::kCommonContext, none);
+        compiler.add(e.context, Location::Root::kSpecificContext, none);
+        compiler.add(e.payload, Location::Root::kPayload, none);
+    }
+}
+
+// LTTng wrote events later than their packet's end until 2.11 (babeltrace2 2.0, src/plugins/ctf/fs-src/fs.c,
+// is_tracer_affected_by_lttng_event_after_packet_bug). Of other tracers it is not known.
+static bool holds_events(const Trace &trace) {
+    if (trace.env("tracer_name").rfind("lttng", 0) != 0) return false;
+    const long major = std::strtol(trace.env("tracer_major").c_str(), nullptr, 10);
+    const long minor = std::strtol(trace.env("tracer_minor").c_str(), nullptr, 10);
+    return major > 2 || (major == 2 && minor >= 11);
+}
+
 std::unique_ptr<Trace> compile_trace(const std::string &metadata) {
     auto trace = std::make_unique<Trace>();
     trace->meta = parse_metadata(metadata_text(metadata));
-    const std::size_t clocks = trace->meta.clocks.size();
-    if (clocks != 1) throw Unsupported(std::to_string(clocks) + " clocks in one trace");
+    keep_the_clock(trace->meta);
     trace->frequency = trace->clock().frequency;
     trace->layout.last_time = last_time_of(trace->clock());
+    trace->layout.holds_events = holds_events(*trace);
     compile_packets(*trace);
     for (const auto &[id, s] : trace->meta.streams) compile_header(s.event_header, trace->classes[id]);
+    check_fields(*trace);
     return trace;
 }
 

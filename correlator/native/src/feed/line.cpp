@@ -5,78 +5,15 @@
 #include <cstring>
 #include <limits>
 
+#include "event/event.hpp"
+#include "feed/line_cursor.hpp"
+
 namespace opline::feed {
 namespace {
 
 constexpr std::uint32_t kMajors = 1 << 12, kMinors = 1 << 20;  // the kernel's dev_t
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::string_view kPrefix = "block_";
-
-bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
-bool is_word(char c) { return is_digit(c) || c == '_' || static_cast<unsigned char>((c | 32) - 'a') < 26; }
-
-// Goes through a text. What is asked for and is not there leaves it where it was.
-class LineCursor {
-  public:
-    explicit LineCursor(std::string_view text) : at_(text.data()), end_(text.data() + text.size()) {}
-    const char *at() const { return at_; }
-    const char *end() const { return end_; }
-    void to(const char *place) { at_ = place; }
-    bool done() const { return at_ == end_; }
-    bool next_is(char c) const { return at_ != end_ && *at_ == c; }
-    bool next_is_digit() const { return at_ != end_ && is_digit(*at_); }
-    bool skip(char c) {
-        if (!next_is(c)) return false;
-        ++at_;
-        return true;
-    }
-    bool skip(std::string_view text) {
-        if (static_cast<std::size_t>(end_ - at_) < text.size() || std::memcmp(at_, text.data(), text.size()) != 0)
-            return false;
-        at_ += text.size();
-        return true;
-    }
-    bool spaces() {
-        const char *from = at_;
-        while (at_ != end_ && is_space(*at_)) ++at_;
-        return at_ != from;
-    }
-    void token() {
-        while (at_ != end_ && !is_space(*at_)) ++at_;
-    }
-    // So many digits at most, and no digit after them.
-    bool number(std::uint64_t &value, int most) {
-        constexpr std::ptrdiff_t kSure = 19;  // digits of which any are less than 2^64
-        const char *const sure = end_ - at_ > kSure ? at_ + kSure : end_;
-        const char *place = at_;
-        std::uint64_t v = 0;
-        for (; place != sure && is_digit(*place); ++place) v = v * 10 + static_cast<std::uint64_t>(*place - '0');
-        for (; place != end_ && is_digit(*place); ++place) {
-            const auto digit = static_cast<std::uint64_t>(*place - '0');
-            if (v > (std::numeric_limits<std::uint64_t>::max() - digit) / 10) return false;
-            v = v * 10 + digit;
-        }
-        if (place == at_ || place - at_ > most) return false;
-        at_ = place;
-        value = v;
-        return true;
-    }
-    bool signed_number(std::int64_t &value, int most) {
-        const char *from = at_;
-        const bool negative = skip('-');
-        std::uint64_t v;
-        if (!number(v, most)) {
-            at_ = from;
-            return false;
-        }
-        value = negative ? -static_cast<std::int64_t>(v) : static_cast<std::int64_t>(v);
-        return true;
-    }
-
-  private:
-    const char *at_, *end_;
-};
 
 // `2199495.030133:`
 bool stamp(LineCursor &c, std::int64_t &ts_ns) {
@@ -234,13 +171,107 @@ bool body(LineCursor &c, Line &line) {
     return true;
 }
 
+// `5us :`, `5us+:`, ftrace's latency format
+bool stamp_of_latency(LineCursor &c, std::int64_t &ts_ns) {
+    std::uint64_t us;
+    if (!c.number(us, 15) || !c.skip("us")) return false;
+    if (!c.done() && !c.next_is(':')) c.to(c.at() + 1);  // the mark of a delay
+    ts_ns = static_cast<std::int64_t>(us * 1000);
+    return c.skip(':');
+}
+
+std::string_view without_spaces_before(std::string_view text) {
+    while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+    return text;
+}
+
+// `[003]`, `[003] d..1.`, `3d..1` at the end of what stands before the time: cut off.
+bool cut_cpu(std::string_view &before, std::uint32_t &cpu) {
+    constexpr std::string_view kFlags = ".dDnNXbpPhHsSzZlLrRmMtTuUkKiIBG0123456789";
+    std::string_view rest = before;
+    for (int tokens = 0; tokens < 2 && !rest.empty(); ++tokens) {
+        const char *token = rest.data() + rest.size();
+        while (token != rest.data() && !is_space(token[-1])) --token;
+        const std::string_view last(token, rest.size() - static_cast<std::size_t>(token - rest.data()));
+        rest = without_spaces_behind(rest.data(), token);
+        LineCursor c(last);
+        std::uint64_t number;
+        if (c.skip('[')) {
+            if (!c.number(number, 9) || !c.skip(']') || !c.done()) return false;
+        } else {
+            if (last.find_first_not_of(kFlags) != std::string_view::npos) return false;
+            // The CPU and four flags or five, in one.
+            if (last.size() < 5 || !c.number(number, 4) || c.done()) continue;
+        }
+        cpu = static_cast<std::uint32_t>(number);
+        before = rest;
+        return true;
+    }
+    return false;
+}
+
+// Who: both the name and the number of a thread, one of them, or none.
+void who_of_any(std::string_view who, Line &line) {
+    line.comm = {};
+    line.tid = -1;
+    if (who.empty() || who_of_perf(who, line) || who_of_ftrace(who, line)) return;
+    LineCursor c(who);
+    std::int64_t tid;
+    const bool number = c.signed_number(tid, 9) && (!c.skip('/') || c.signed_number(tid, 9)) && c.done();
+    if (number) line.tid = tid;
+    else line.comm = who;
+}
+
+// A line whose fields are chosen otherwise (perf script -F, trace-cmd report -l, ftrace's latency format): what stands
+// before the event's name is read from there backwards.
+bool parse_chosen(std::string_view text, Line &line) {
+    constexpr std::string_view kSystem = "block:";
+    for (std::size_t at = text.find(kPrefix); at != std::string_view::npos; at = text.find(kPrefix, at + 1)) {
+        const std::size_t colon = text.find(':', at);
+        if (colon == std::string_view::npos) return false;
+        line.event = event_named(text.substr(at, colon - at));
+        if (line.event == kLineEvents.size()) continue;
+        std::size_t end = at;
+        if (end >= kSystem.size() && text.substr(end - kSystem.size(), kSystem.size()) == kSystem)
+            end -= kSystem.size();
+        std::string_view before = without_spaces_behind(text.data(), text.data() + end);
+        if (before.size() == end && end != 0) continue;                                        // a part of a word
+        if (std::size_t digits = before.size(); !before.empty() && is_digit(before.back())) {  // perf's period
+            while (digits && is_digit(before[digits - 1])) --digits;
+            before = without_spaces_behind(before.data(), before.data() + digits);
+        }
+        // The time, and a blank before the colon or not.
+        std::size_t begin = before.size();
+        while (begin && is_space(before[begin - 1])) --begin;
+        while (begin && !is_space(before[begin - 1])) --begin;
+        if (before.substr(begin) == ":") {
+            while (begin && is_space(before[begin - 1])) --begin;
+            while (begin && !is_space(before[begin - 1])) --begin;
+        }
+        LineCursor time(before.substr(begin));
+        if (!stamp(time, line.ts_ns)) {
+            time.to(before.data() + begin);
+            if (!stamp_of_latency(time, line.ts_ns)) return false;
+        }
+        before = without_spaces_before(without_spaces_behind(before.data(), before.data() + begin));
+        line.cpu = kNoCpu;
+        cut_cpu(before, line.cpu);
+        who_of_any(before, line);
+        LineCursor c(text.substr(colon + 1));
+        return body(c, line);
+    }
+    return false;
+}
+
 constexpr std::array<std::string_view, 7> kSilent = {"block_plug",         "block_unplug",  "block_touch_buffer",
                                                      "block_dirty_buffer", "block_sleeprq", "block_io_start",
                                                      "block_io_done"};
 
 }  // namespace
 
-bool parse_line(std::string_view text, Line &line) {
+namespace {
+
+bool parse_default(std::string_view text, Line &line) {
     LineCursor c(text);
     c.spaces();
     const char *const begin = c.at();
@@ -257,6 +288,12 @@ bool parse_line(std::string_view text, Line &line) {
     return false;
 }
 
+}  // namespace
+
+bool parse_line(std::string_view text, Line &line) {
+    return parse_default(text, line) || (is_block_line(text) && parse_chosen(text, line));
+}
+
 bool is_block_line(std::string_view text) {
     for (std::size_t at = text.find(kPrefix); at != std::string_view::npos; at = text.find(kPrefix, at + 1)) {
         if (at && is_word(text[at - 1])) continue;
@@ -267,16 +304,6 @@ bool is_block_line(std::string_view text) {
         return std::find(kSilent.begin(), kSilent.end(), name) == kSilent.end();
     }
     return false;
-}
-
-std::uint64_t lost_events(std::string_view text) {
-    constexpr std::string_view kLost = "LOST ";
-    for (std::size_t at = text.find(kLost); at != std::string_view::npos; at = text.find(kLost, at + 1)) {
-        LineCursor c(text.substr(at + kLost.size()));
-        std::uint64_t count;
-        if (c.number(count, 18) && (c.skip(" EVENTS") || c.skip(" events"))) return count;
-    }
-    return 0;
 }
 
 }  // namespace opline::feed

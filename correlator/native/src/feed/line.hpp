@@ -11,6 +11,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace opline::feed {
@@ -61,7 +62,11 @@ bool parse_line(std::string_view text, Line &line);
 // Whether it ought to be one: it has the name of an event that says something of a request.
 bool is_block_line(std::string_view text);
 
-// How many events the tracer says there that it has lost.
-std::uint64_t lost_events(std::string_view text);
+// feed/lost.cpp: how many events the tracer says there that it has lost; 0: some, without a number; nullopt: the line
+// is not about losses.
+// perf script --show-lost-events, perf trace, bpftrace and bcc ("Lost 12 events"), ftrace and trace-cmd
+// ("CPU:2 [LOST 12 EVENTS]", "[12 EVENTS DROPPED]", both without a number, too), and ftrace's head
+// ("# entries-in-buffer/entries-written: 100/120   #P:4": 20 were overwritten before the first that is there).
+std::optional<std::uint64_t> lost_events(std::string_view text);
 
 }  // namespace opline::feed

@@ -43,11 +43,14 @@ class RingFeed {
     };
 
     void record(const char *at);
+    void cgroup(const char *at, std::int64_t ts_ns);
     void flush();
 
     EventSink &to_;
     std::uint32_t stream_;
     std::array<RecordClass, kKinds> classes_;
+    ClassPlan cgroups_;
+    std::string path_;  // of a cgroup, as far as it has come
     std::array<Event, kBatch> batch_;
     std::array<Slot, kBatch * kMostSlots> slots_;
     std::size_t ready_ = 0;

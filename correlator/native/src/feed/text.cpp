@@ -84,8 +84,7 @@ void TextFeed::end() {
     if (!rest_.empty()) line(rest_);
     flush();
     rest_.clear();
-    if (lost_ && last_ns_ != kNoTime) to_.gap({stream_, Gap::Kind::kEvents, last_ns_, last_ns_, lost_, {}});
-    lost_ = 0;
+    if (last_ns_ != kNoTime) tell_lost(last_ns_);
 }
 
 void TextFeed::line(std::string_view text) {
@@ -97,11 +96,16 @@ void TextFeed::line(std::string_view text) {
 }
 
 void TextFeed::take(const Line &line) {
-    if (lost_) {
-        flush();
-        to_.gap({stream_, Gap::Kind::kEvents, last_ns_ == kNoTime ? line.ts_ns : last_ns_, line.ts_ns, lost_, {}});
-        lost_ = 0;
-    }
+    // perf script puts its events in order: small times that fall back again and again are differences.
+    constexpr std::int64_t kSmall_ns = 60'000'000'000;
+    if (events_ == 0) from_zero_ = line.ts_ns == 0;
+    small_ = small_ && line.ts_ns < kSmall_ns;
+    falls_ += last_ns_ != kNoTime && line.ts_ns < last_ns_;
+    if (small_ && falls_ >= 2 && (falls_ * 4 > events_ || from_zero_))
+        throw std::runtime_error("line " + std::to_string(lines_) +
+                                 ": the times are differences between events (perf script --deltatime), of which the "
+                                 "times can't be restored: print it again without that option");
+    tell_lost(line.ts_ns);
     last_ns_ = line.ts_ns;
     const LineClass &cls = classes_[line.event];
     Slot *slots = &slots_[ready_ * kMostSlots];
@@ -112,8 +116,22 @@ void TextFeed::take(const Line &line) {
     if (++ready_ == kBatch) flush();
 }
 
+// What the text has said of losses since the last event; until_ns: the time of the next one, or of the last.
+void TextFeed::tell_lost(std::int64_t until_ns) {
+    if (!lost_ && !unknown_lost_) return;
+    flush();
+    const std::int64_t from_ns = last_ns_ == kNoTime ? until_ns : last_ns_;
+    if (lost_) to_.gap({stream_, Gap::Kind::kEvents, from_ns, until_ns, lost_, {}});
+    if (unknown_lost_) to_.gap({stream_, Gap::Kind::kEvents, from_ns, until_ns, 0, {}});
+    lost_ = 0;
+    unknown_lost_ = false;
+}
+
 void TextFeed::not_an_event(std::string_view text) {
-    lost_ += lost_events(text);
+    if (const auto count = lost_events(text)) {
+        lost_ += *count;
+        unknown_lost_ = unknown_lost_ || *count == 0;
+    }
     const std::string_view shown = stripped(text);
     if (shown.empty() || shown.front() == '#' || !is_block_line(text)) return;
     if (unreadable_++ < kShown) unread_.push_back({lines_, std::string(shown.substr(0, kShownBytes))});

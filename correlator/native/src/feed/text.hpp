@@ -43,6 +43,7 @@ class TextFeed {
     void line(std::string_view text);
     void take(const Line &line);
     void not_an_event(std::string_view text);
+    void tell_lost(std::int64_t until_ns);
     void flush();
     static Slot slot_of(const Line &line, Member member);
 
@@ -54,7 +55,11 @@ class TextFeed {
     std::size_t ready_ = 0;
     std::string rest_;  // of the last piece: a line without its end
     std::uint64_t events_ = 0, lines_ = 0, unreadable_ = 0;
-    std::uint64_t lost_ = 0;  // since the last event
+    std::uint64_t lost_ = 0;     // since the last event
+    bool from_zero_ = false;     // the first event's time is 0
+    bool small_ = true;          // all times are less than a minute
+    std::uint64_t falls_ = 0;    // times that are less than the one before
+    bool unknown_lost_ = false;  // some besides, how many is not said
     std::int64_t last_ns_ = kNoTime;
     std::vector<Unread> unread_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where files lie on disk (docs/stitching.md, "Extents"): from sectors of a disk to sectors of a file.
+// Where files lie on disk (docs/internals/stitching.md, "Extents"): from sectors of a disk to sectors of a file.
 #pragma once
 #include <cstdint>
 #include <string>

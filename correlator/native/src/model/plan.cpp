@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <fnmatch.h>
 
+#include <map>
+
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -87,6 +89,8 @@ IosSpec ios_spec(const json &p, const std::string &where, const Names &names) {
     out.submitted = text_or_empty(*it, "submitted", where);
     out.reaped = text_or_empty(*it, "reaped", where);
     out.names = text_or_empty(*it, "names", where);
+    out.told =
+        choice<IoWindow>(*it, "told", where, {{"begin", IoWindow::kBegin}, {"end", IoWindow::kEnd}}, IoWindow::kNone);
     return out;
 }
 
@@ -143,25 +147,26 @@ PointSpec point_spec(const json &p, const std::string &where, const Names &names
     }
     if (auto it = p.find("class"); it != p.end() && !it->is_null())
         out.class_text = text_or_empty(*it, "text", where + ".class");
-    if (auto it = p.find("duration"); it != p.end() && !it->is_null())
-        out.duration_unit_ns = it->at("unit_ns").get<double>();
     const auto windows = {std::pair{"begin", IoWindow::kBegin}, {"end", IoWindow::kEnd}};
     out.in_flight = choice<IoWindow>(p, "in_flight", where, windows, IoWindow::kNone);
     out.sync = choice<IoWindow>(p, "sync", where, windows, IoWindow::kNone);
     out.ios = ios_spec(p, where + ".ios", names);
     out.direction = choice<Direction>(p, "direction", where, {{"read", Direction::kRead}, {"write", Direction::kWrite}},
                                       Direction::kUnknown);
+    out.message = choice<MessageDo>(p, "message", where, {{"send", MessageDo::kSend}, {"receive", MessageDo::kReceive}},
+                                    MessageDo::kNone);
+    if (out.message != MessageDo::kNone && out.identity.size() != 1)
+        fail(where + ".message", "a message needs one key");
     out.aside = p.value("aside", false);
-    out.once = p.value("once", false);
     out.after = texts(p, "after", where);
-    out.passed_with = texts(p, "passed_with", where);
-    out.each_with = texts(p, "each_with", where);
     return out;
 }
 
 FileSpec file_spec(const json &f) {
     FileSpec out;
-    out.path = f.at("path").get<std::string>();
+    if (const auto &path = f.at("path"); path.is_string()) out.path = path.get<std::string>();
+    else
+        for (const auto &byte : path) out.path += static_cast<char>(byte.get<std::uint8_t>());  // it is not UTF-8
     if (const auto &disk = f.at("disk"); !disk.is_null()) out.disk = disk.get<std::uint32_t>();
     if (const auto inode = f.find("inode"); inode != f.end() && !inode->is_null()) {
         out.inode = inode->get<std::uint64_t>();
@@ -225,7 +230,7 @@ Plan parse_plan(const std::string &json_text) {
         if (auto it = doc.find("stages"); it != doc.end())
             for (const auto &s : *it)
                 plan.stages.push_back({s.at("name").get<std::string>(), s.at("from").get<std::string>(),
-                                       s.at("to").get<std::string>(), s.value("kind", std::string("work")),
+                                       s.at("to").get<std::string>(), s.value("kind", std::string()),
                                        s.value("behind", false)});
         plan.behind = std::any_of(plan.stages.begin(), plan.stages.end(), [](const StageSpec &s) { return s.behind; });
         if (auto it = doc.find("bios"); it != doc.end() && !it->is_null())
@@ -237,10 +242,36 @@ Plan parse_plan(const std::string &json_text) {
             for (const auto &l : *it)
                 plan.lost.push_back(
                     {l.at("why").get<std::string>(), time_or_none(l.at("begin_ns")), time_or_none(l.at("end_ns"))});
+        plan.with_block = doc.value("block", true);
+        plan.providers = providers_of(doc);
+        if (auto it = doc.find("clock_bounds"); it != doc.end()) it->get_to(plan.clock_bounds);
+        if (auto it = doc.find("population"); it != doc.end()) it->get_to(plan.population);
+        if (auto it = doc.find("devices"); it != doc.end())
+            for (const auto &d : *it) {
+                DeviceSpec &spec = plan.devices.emplace_back();
+                d.at("dev").get_to(spec.dev);
+                d.at("queues").get_to(spec.queues);
+                if (auto fua = d.find("fua"); fua != d.end()) spec.fua = fua->get<bool>();
+            }
         return plan;
     } catch (const json::exception &e) {
         throw std::runtime_error(std::string("Cannot use the plan: ") + e.what());
     }
+}
+
+Providers providers_of(const json &doc) {
+    Providers out;
+    for (const auto &[collector, shim] : doc.value("relayed", std::map<std::string, std::string>()))
+        out.relayed.push_back({collector, shim});
+    out.timed = doc.value("timed", out.timed);
+    return out;
+}
+
+std::int64_t clock_bound_at(const Plan &plan, std::int64_t ns) {
+    const auto &bounds = plan.clock_bounds;
+    const auto behind = std::upper_bound(bounds.begin(), bounds.end(), ns,
+                                         [](std::int64_t at_ns, const auto &bound) { return at_ns < bound.first; });
+    return bounds.empty() ? 0 : behind == bounds.begin() ? behind->second : std::prev(behind)->second;
 }
 
 bool glob_match(const std::string &pattern, std::string_view text) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The compiled op model, as `opline.model.compile` writes it (docs/stitching.md, "The plan").
+// The compiled op model, as `opline.model.compile` writes it (docs/internals/stitching.md, "The plan").
 #pragma once
 #include <array>
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "event/providers.hpp"
 namespace opline {
 
 enum class KeyScope : std::uint8_t { kGlobal, kProcess, kThread };
@@ -20,6 +22,8 @@ enum class ThreadRule : std::uint8_t { kNone, kEnter, kLeave, kSwitch };
 // batch that reaches what it needs, and its thread's own is closed.
 enum class BatchDo : std::uint8_t { kNone, kOpen, kOpenOrWork, kJoin, kOpenOrJoin, kWork, kClose, kLeave };
 enum class IoWindow : std::uint8_t { kNone, kBegin, kEnd };
+// What a point does to a message between hosts.
+enum class MessageDo : std::uint8_t { kNone, kSend, kReceive };
 enum class Direction : std::uint8_t { kUnknown, kRead, kWrite };
 
 struct KeySpace {
@@ -60,7 +64,11 @@ struct IosSpec {
     std::string count;                   // how many I/Os the call announces
     std::string submitted, reaped;       // how many it queued, how many it took; "*": all that are done
     std::string names;                   // by which numbers the application knows the I/Os that it queues, or took
-    explicit operator bool() const { return submit || wait || !submitted.empty() || !reaped.empty(); }
+    IoWindow told = IoWindow::kNone;     // the event is about one I/O: it begins, its completion is there
+    explicit operator bool() const {
+        return submit || wait || !submitted.empty() || !reaped.empty() || told != IoWindow::kNone;
+    }
+    bool of_call() const { return submit || wait || !submitted.empty() || !reaped.empty(); }
 };
 
 // Bios of threads that work for no op, and whose name fits, are ops of their own.
@@ -77,18 +85,20 @@ constexpr const char *kAwakeMark = "awake";
 template <class Key>
 struct KeyLists {
     std::vector<Key> find, bind, release;
-    std::vector<Key> wait;  // the op waits under them to be met
-    std::vector<Key> meet;  // the op is the one that waits longest under them
-    std::vector<Key> sole;  // the op is the only one that waits under them
+    std::vector<Key> wait;      // the op waits under them to be met
+    std::vector<Key> meet;      // the op is the one that waits longest under them
+    std::vector<Key> sole;      // the op is the only one that waits under them
+    std::vector<Key> identity;  // of a message: the same at both of its ends
 
     using Lists = KeyLists;
     using Named = std::pair<const char *, std::vector<Key> Lists::*>;
-    static constexpr std::array<Named, 6> kLists{{{"find", &Lists::find},
+    static constexpr std::array<Named, 7> kLists{{{"find", &Lists::find},
                                                   {"bind", &Lists::bind},
                                                   {"release", &Lists::release},
                                                   {"wait", &Lists::wait},
                                                   {"meet", &Lists::meet},
-                                                  {"sole", &Lists::sole}}};
+                                                  {"sole", &Lists::sole},
+                                                  {"identity", &Lists::identity}}};
 };
 
 // The event's fields that a point looks at: their names in the plan ("": none), and their slots in an event class. A
@@ -96,7 +106,7 @@ struct KeyLists {
 template <class Field>
 struct PointFields {
     Field name{};  // its value stands for the "{}" of the point's name
-    Field op_class{}, object{}, offset{}, length{}, file{}, duration{};
+    Field op_class{}, object{}, offset{}, length{}, file{};
     Field members{};  // of a batch, at its close: how many it has
     // A place in an order (of a log): the op is a member of the first batch that reaches what it needs, of those with
     // the same value of `among`.
@@ -107,13 +117,12 @@ struct PointFields {
         Field PointFields::*field;
         bool needed;  // a class without the field is none of the point's; else it only says less
     };
-    static constexpr std::array<Named, 11> kFields{{{"/name_field", &PointFields::name, true},
+    static constexpr std::array<Named, 10> kFields{{{"/name_field", &PointFields::name, true},
                                                     {"/class/field", &PointFields::op_class, true},
                                                     {"/object", &PointFields::object, false},
                                                     {"/offset", &PointFields::offset, false},
                                                     {"/length", &PointFields::length, false},
                                                     {"/file_by", &PointFields::file, false},
-                                                    {"/duration/field", &PointFields::duration, true},
                                                     {"/batch/count", &PointFields::members, false},
                                                     {"/batch/needs", &PointFields::needs, true},
                                                     {"/batch/reaches", &PointFields::reaches, true},
@@ -134,21 +143,18 @@ struct PointSpec : KeyLists<KeyUse> {
     ThreadRule thread = ThreadRule::kNone;
     BatchDo batch_do = BatchDo::kNone;
     std::string batch_space;
-    std::string class_text;  // "": none, or field.op_class says it
-    double duration_unit_ns = 1;
+    std::string class_text;                // "": none, or field.op_class says it
     IoWindow in_flight = IoWindow::kNone;  // between them the op's bytes are
     IosSpec ios;
     IoWindow sync = IoWindow::kNone;  // between them the op waits until what was written is on the disk
     Direction direction = Direction::kUnknown;
+    MessageDo message = MessageDo::kNone;
     bool aside = false;
-    bool once = false;  // an op passes it once; what comes again is context
     std::vector<std::string> after;
-    std::vector<std::string> passed_with;  // whoever passes one of these passes this one too
-    std::vector<std::string> each_with;    // as often as these, all points that say so of the same together
 };
 
 struct StageSpec {
-    std::string name, from, to, kind;
+    std::string name, from, to, kind;  // kind empty: `wait` between two threads, else `work`
     bool behind = false;  // a wait: cut by what the thread that ends it did for the batch before, or for other ops
 };
 
@@ -172,6 +178,13 @@ struct LostSpec {
     std::optional<std::int64_t> begin_ns, end_ns;
 };
 
+// What the recorder read in sysfs of a block device.
+struct DeviceSpec {
+    std::uint32_t dev = 0;
+    std::vector<std::vector<std::uint32_t>> queues;  // CPUs of each hardware queue, by its number
+    std::optional<bool> fua;                         // it takes FUA writes
+};
+
 struct Plan {
     std::string model;
     std::vector<std::string> claims;
@@ -184,9 +197,21 @@ struct Plan {
     BiosSpec bios;
     std::vector<FileSpec> files;
     std::vector<LostSpec> lost;
+    std::vector<DeviceSpec> devices;
+    std::vector<std::int32_t> population;  // processes that the recording is about; they fork more
+    Providers providers;                   // of applications' collectors
+    // Of a cluster: from each time on, how far times of two hosts may be apart from what they seem, in order.
+    std::vector<std::pair<std::int64_t, std::int64_t>> clock_bounds;
+    bool with_block = true;     // block events count; false: nobody looks at them
     bool threads_work = false;  // a point says for which op its thread works
     bool behind = false;        // a stage is cut by what threads did for others
 };
+
+// The clocks' bound at a time: 0 of one host.
+std::int64_t clock_bound_at(const Plan &, std::int64_t ns);
+
+// What a JSON object says of applications' collectors: `relayed` (collector → shim) and `timed`; both may be absent.
+Providers providers_of(const nlohmann::json &);
 
 // Throws std::runtime_error with the JSON path of the first thing that is wrong.
 Plan parse_plan(const std::string &json_text);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "block/block.hpp"
+#include "block/steps.hpp"
 #include "event/event.hpp"
 #include "model/plan.hpp"
 #include "op/transitions.hpp"
@@ -14,9 +14,8 @@
 namespace opline {
 
 // A block request as one op sees it: the Q of its own bio, then the request's steps. kNoTime: absent.
-struct RequestCut {
+struct RequestCut : StepTimes {
     std::uint64_t request = 0;
-    std::int64_t q = kNoTime, g = kNoTime, i = kNoTime, d = kNoTime, c = kNoTime;
     std::uint64_t first_request = 0;  // of a split's remainder: the first part's
     std::int64_t first_g = kNoTime;   // and its G
     std::int32_t queue_tid = -1, issue_tid = -1;
@@ -25,8 +24,15 @@ struct RequestCut {
     std::int64_t preflush = kNoTime;  // the flush before its data was done
     std::int64_t end = kNoTime;       // the flush behind its data was done; absent where it needs none
     std::int64_t floor_ns = kNoTime;  // of shared work: the op does not wait for it before
+    bool unseen = false;              // C is absent, and nothing is lost (Request::unseen)
+    // The thread that takes such a step; -1: none.
+    std::int32_t tid_of(StepThread thread) const {
+        return thread == StepThread::kQueuing ? queue_tid : thread == StepThread::kIssuing ? issue_tid : -1;
+    }
     // When its bios are done.
     std::int64_t done_ns() const { return end != kNoTime ? end : c; }
+    // The last time of it that is known.
+    std::int64_t known_ns() const { return unseen ? d : done_ns(); }
 };
 
 // A bio of a batch's work, for the links of its members.
@@ -79,6 +85,7 @@ struct BatchNeed {
 struct IoLife {
     bool is_io = false;  // it ends when its completion is taken, or with it
     bool own = false;    // begun by its bio, without a call
+    bool told = false;   // events of its own tell when it begins, and when its completion is there
     bool ring = false, done = false;
     bool read_ahead = false;  // its bios bring more than it asked for
     bool lost = false;        // a request of it never completed: when it was done is not known
@@ -113,6 +120,8 @@ struct OpFacts {
     std::uint32_t op_class = 0;  // pool id; 0: not named
     std::uint32_t end_order = 0;
     std::int32_t pid = -1;
+    std::uint32_t program_run = 0;  // Population::run_of() its process when it began
+    std::uint32_t cgroup = 0;       // of its first thread when it began: pool id of the path; 0: not known
     Direction direction = Direction::kUnknown;
     bool has_offset = false, has_length = false;
 };
@@ -129,8 +138,9 @@ struct OpOddities {
     std::uint32_t bios = 0;              // that it owns
     std::uint32_t bios_done = 0;         // of them those that are done and became no request
     std::uint32_t bios_on_their_way = 0;
-    std::uint32_t data_dev = 0;  // where the first of its own data went
-    std::uint32_t deferred = 0;  // pieces of its data that were written back outside its latency
+    std::uint32_t data_dev = 0;     // where the first of its own data went
+    std::uint32_t window_host = 0;  // the machine on which its bytes got in flight
+    std::uint32_t deferred = 0;     // pieces of its data that were written back outside its latency
     std::uint32_t soft_end_order = 0;
     IoLife io;
     std::uint64_t alias_of = 0;  // with kAlias: of an op
@@ -141,6 +151,7 @@ struct OpOddities {
     bool synced = false, covered = false;  // it had a sync; another op's sync covered its write
     bool failed = false;                   // its length was an error at its end
     bool completion_missing = false;       // of a request of it, and nothing else is
+    bool number_taken = false;             // another process' thread queued a bio under its thread's number
     bool has_soft_end = false;
     bool partner_sure = false;
     bool order_unsure = false;  // another thread's op waited when order chose among them
@@ -167,6 +178,8 @@ struct alignas(64) Op : OpAtHand, OpFacts, OpOddities {
     // What the other half of it read, wrote and synced.
     void take_io(const Op &gone) {
         if (direction == Direction::kUnknown) direction = gone.direction;
+        if (program_run == 0) program_run = gone.program_run;
+        if (cgroup == 0) cgroup = gone.cgroup;
         if (write_number == 0 && gone.write_number != 0) {
             write_number = gone.write_number;
             target = gone.target;

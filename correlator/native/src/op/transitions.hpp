@@ -26,20 +26,17 @@ struct TransitionKind {
     std::uint32_t spec = 0;       // index into Plan::points, or kNoSpec
     std::uint32_t key_space = 0;  // with kKey
     Evidence evidence = Evidence::kKey;
-    bool in_thread = false;       // its thread worked for the op already
-    bool interval_begin = false;  // begin of a duration event, computed
+    bool in_thread = false;  // its thread worked for the op already
 
     bool operator==(const TransitionKind &o) const {
         return spaces == o.spaces && batch == o.batch && point == o.point && event == o.event && spec == o.spec &&
-               key_space == o.key_space && evidence == o.evidence && in_thread == o.in_thread &&
-               interval_begin == o.interval_begin;
+               key_space == o.key_space && evidence == o.evidence && in_thread == o.in_thread;
     }
     std::uint64_t hash() const {
         std::uint64_t h = mix64(spaces ^ static_cast<std::uint64_t>(batch));
         h = mix64(h ^ (static_cast<std::uint64_t>(point) << 32 | event));
         h = mix64(h ^ (static_cast<std::uint64_t>(spec) << 32 | key_space));
-        return h ^ (static_cast<std::uint64_t>(evidence) << 2 | static_cast<std::uint64_t>(in_thread) << 1 |
-                    static_cast<std::uint64_t>(interval_begin));
+        return h ^ (static_cast<std::uint64_t>(evidence) << 1 | static_cast<std::uint64_t>(in_thread));
     }
 };
 static_assert(sizeof(TransitionKind) == 40, "a new field is compared and hashed, too");
@@ -151,14 +148,18 @@ class TransitionList {
         return false;
     }
 
-    // The shape; 0: it has none. Then, per transition: its time, its thread's ordinal is that of the node; per ordinal
-    // the ids.
+    // Whether one came from such a process; a shape stays one.
+    template <class Such>
+    bool any_process(Such such) const {
+        if (!shaped_)
+            return std::any_of(wide_.begin(), wide_.end(), [&such](const Transition &t) { return such(t.pid); });
+        return std::any_of(ids_.begin(), ids_.begin() + threads_, [&such](const Thread &t) { return such(t.pid); });
+    }
+
+    // The shape; 0: the list has none. The thread's ordinal of a transition is that of the shape's node.
     std::uint32_t shape() const { return shaped_ ? node_at(place_) : 0; }
-    const Shapes &shapes() const { return *shapes_; }
-    const std::int64_t *times() const { return times_.data(); }
     std::int64_t tid(std::uint32_t thread) const { return ids_[thread].tid; }
     std::int32_t pid(std::uint32_t thread) const { return ids_[thread].pid; }
-    std::uint32_t threads() const { return threads_; }
     // kNoCpu and 0 without details.
     std::uint32_t cpu(std::size_t i) const { return details_.empty() ? kNoCpu : details_[i].cpu; }
     std::uint32_t comm(std::size_t i) const { return details_.empty() ? (i == 0 ? first_comm_ : 0) : details_[i].comm; }
@@ -181,8 +182,7 @@ class TransitionList {
     };
     bool fits(const Transition &t) {
         const std::uint32_t n = depth_at(place_);
-        if (t.order != n || t.child != 0 || t.interval_begin || t.batch >= 0 || (n != 0 && t.ts_ns < last_ns()))
-            return false;
+        if (t.order != n || t.child != 0 || t.batch >= 0 || (n != 0 && t.ts_ns < last_ns())) return false;
         const std::uint32_t thread = ordinal_of(t.tid, t.pid);
         const Place next = thread == Shapes::kMaxThreads ? 0 : shapes_->step(place_, t, thread);
         if (next == 0) return false;

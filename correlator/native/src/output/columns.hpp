@@ -69,6 +69,7 @@ enum : int {
     kDeferred,
     kBatches,
     kMembers,
+    kMessages,
     kFates,
     kLosses,
     kDiscarded,
@@ -81,25 +82,29 @@ constexpr Text key{3};
 constexpr Dict host{4};
 constexpr I32 pid{5};
 constexpr Dict comm{6};
-constexpr I64 begin_tid{7};
-constexpr I64 end_tid{8};
-constexpr I64 begin_ns{9};
-constexpr I64 end_ns{10};
-constexpr I64 latency_ns{11};
-constexpr Bool complete{12};
-constexpr Dict reason{13};
-constexpr Bool tainted{14};
-constexpr I64 offset_bytes{15};
-constexpr I64 length_bytes{16};
-constexpr U32 transition_count{17};
-constexpr U32 late_count{18};
-constexpr U32 request_count{19};
-constexpr U32 batch_count{20};
-constexpr U32 dev{21};
-constexpr U64 sector{22};
-constexpr Dict no_request{23};
-constexpr I64 unattributed_ns{24};
-constexpr I64 unknown_ns{25};
+constexpr Dict program{7};
+constexpr Bool population{8};
+constexpr Dict cgroup{9};
+constexpr I64 begin_tid{10};
+constexpr I64 end_tid{11};
+constexpr I64 begin_ns{12};
+constexpr I64 end_ns{13};
+constexpr I64 latency_ns{14};
+constexpr Bool complete{15};
+constexpr Dict reason{16};
+constexpr Bool tainted{17};
+constexpr Bool unsplit{18};
+constexpr I64 offset_bytes{19};
+constexpr I64 length_bytes{20};
+constexpr U32 transition_count{21};
+constexpr U32 late_count{22};
+constexpr U32 request_count{23};
+constexpr U32 batch_count{24};
+constexpr U32 dev{25};
+constexpr U64 sector{26};
+constexpr Dict no_request{27};
+constexpr I64 unattributed_ns{28};
+constexpr I64 unknown_ns{29};
 }
 namespace transitions {
 constexpr I64 op_id{0};
@@ -176,10 +181,12 @@ constexpr U32 in_flight{25};
 constexpr U32 op_count{26};
 constexpr I64 op_id{27};
 constexpr Bool ambiguous{28};
-constexpr Dict outcome{29};
-constexpr I64 flushed_by{30};
-constexpr I64 preflush_ns{31};
-constexpr I64 end_ns{32};
+constexpr Bool population{29};
+constexpr Dict cgroup{30};
+constexpr Dict outcome{31};
+constexpr I64 flushed_by{32};
+constexpr I64 preflush_ns{33};
+constexpr I64 end_ns{34};
 }
 namespace bios {
 constexpr I64 bio_id{0};
@@ -192,15 +199,18 @@ constexpr I64 queue_ns{6};
 constexpr I64 getrq_ns{7};
 constexpr I64 merge_ns{8};
 constexpr I32 tid{9};
-constexpr Dict comm{10};
-constexpr I64 parent_id{11};
-constexpr I64 split_from_id{12};
-constexpr I64 op_id{13};
-constexpr I64 op_by_thread{14};
-constexpr I64 op_by_sector{15};
-constexpr I64 op_by_extent{16};
-constexpr U32 sector_candidates{17};
-constexpr I64 batch_id{18};
+constexpr I32 pid{10};
+constexpr Dict comm{11};
+constexpr I64 parent_id{12};
+constexpr I64 split_from_id{13};
+constexpr I64 op_id{14};
+constexpr I64 op_by_thread{15};
+constexpr I64 op_by_sector{16};
+constexpr I64 op_by_extent{17};
+constexpr U32 sector_candidates{18};
+constexpr I64 batch_id{19};
+constexpr Bool population{20};
+constexpr Dict cgroup{21};
 }
 namespace links {
 constexpr I64 op_id{0};
@@ -245,6 +255,15 @@ constexpr I64 batch_id{0};
 constexpr I64 op_id{1};
 constexpr I64 joined_ns{2};
 }
+namespace messages {
+constexpr I64 ts_ns{0};
+constexpr Dict point{1};
+constexpr Dict direction{2};
+constexpr U64 identity{3};
+constexpr Dict host{4};
+constexpr I32 pid{5};
+constexpr I64 tid{6};
+}
 namespace fates {
 constexpr Dict event{0};
 constexpr Dict fate{1};
@@ -267,10 +286,11 @@ const TableDecl kTables[] = {
     {"ops", {
         {"op_id", ColumnType::kInt64}, {"class", ColumnType::kDict}, {"object", ColumnType::kText},
         {"key", ColumnType::kText}, {"host", ColumnType::kDict}, {"pid", ColumnType::kInt32},
-        {"comm", ColumnType::kDict}, {"begin_tid", ColumnType::kInt64}, {"end_tid", ColumnType::kInt64},
+        {"comm", ColumnType::kDict}, {"program", ColumnType::kDict}, {"population", ColumnType::kBool},
+        {"cgroup", ColumnType::kDict}, {"begin_tid", ColumnType::kInt64}, {"end_tid", ColumnType::kInt64},
         {"begin_ns", ColumnType::kInt64}, {"end_ns", ColumnType::kInt64}, {"latency_ns", ColumnType::kInt64},
         {"complete", ColumnType::kBool}, {"reason", ColumnType::kDict}, {"tainted", ColumnType::kBool},
-        {"offset_bytes", ColumnType::kInt64}, {"length_bytes", ColumnType::kInt64},
+        {"unsplit", ColumnType::kBool}, {"offset_bytes", ColumnType::kInt64}, {"length_bytes", ColumnType::kInt64},
         {"transition_count", ColumnType::kUint32}, {"late_count", ColumnType::kUint32},
         {"request_count", ColumnType::kUint32}, {"batch_count", ColumnType::kUint32}, {"dev", ColumnType::kUint32},
         {"sector", ColumnType::kUint64}, {"no_request", ColumnType::kDict}, {"unattributed_ns", ColumnType::kInt64},
@@ -306,17 +326,19 @@ const TableDecl kTables[] = {
         {"queue_cpu", ColumnType::kUint32}, {"issue_cpu", ColumnType::kUint32}, {"complete_cpu", ColumnType::kUint32},
         {"error", ColumnType::kInt32}, {"bio_count", ColumnType::kUint32}, {"merge_count", ColumnType::kUint32},
         {"requeue_count", ColumnType::kUint32}, {"in_flight", ColumnType::kUint32}, {"op_count", ColumnType::kUint32},
-        {"op_id", ColumnType::kInt64}, {"ambiguous", ColumnType::kBool}, {"outcome", ColumnType::kDict},
-        {"flushed_by", ColumnType::kInt64}, {"preflush_ns", ColumnType::kInt64}, {"end_ns", ColumnType::kInt64}
+        {"op_id", ColumnType::kInt64}, {"ambiguous", ColumnType::kBool}, {"population", ColumnType::kBool},
+        {"cgroup", ColumnType::kDict}, {"outcome", ColumnType::kDict}, {"flushed_by", ColumnType::kInt64},
+        {"preflush_ns", ColumnType::kInt64}, {"end_ns", ColumnType::kInt64}
     }},
     {"bios", {
         {"bio_id", ColumnType::kInt64}, {"request_id", ColumnType::kInt64}, {"dev", ColumnType::kUint32},
         {"sector", ColumnType::kUint64}, {"nr_sectors", ColumnType::kUint32}, {"kind", ColumnType::kDict},
         {"queue_ns", ColumnType::kInt64}, {"getrq_ns", ColumnType::kInt64}, {"merge_ns", ColumnType::kInt64},
-        {"tid", ColumnType::kInt32}, {"comm", ColumnType::kDict}, {"parent_id", ColumnType::kInt64},
-        {"split_from_id", ColumnType::kInt64}, {"op_id", ColumnType::kInt64}, {"op_by_thread", ColumnType::kInt64},
-        {"op_by_sector", ColumnType::kInt64}, {"op_by_extent", ColumnType::kInt64},
-        {"sector_candidates", ColumnType::kUint32}, {"batch_id", ColumnType::kInt64}
+        {"tid", ColumnType::kInt32}, {"pid", ColumnType::kInt32}, {"comm", ColumnType::kDict},
+        {"parent_id", ColumnType::kInt64}, {"split_from_id", ColumnType::kInt64}, {"op_id", ColumnType::kInt64},
+        {"op_by_thread", ColumnType::kInt64}, {"op_by_sector", ColumnType::kInt64},
+        {"op_by_extent", ColumnType::kInt64}, {"sector_candidates", ColumnType::kUint32},
+        {"batch_id", ColumnType::kInt64}, {"population", ColumnType::kBool}, {"cgroup", ColumnType::kDict}
     }},
     {"links", {
         {"op_id", ColumnType::kInt64}, {"bio_id", ColumnType::kInt64}, {"request_id", ColumnType::kInt64},
@@ -337,6 +359,11 @@ const TableDecl kTables[] = {
     }},
     {"members", {
         {"batch_id", ColumnType::kInt64}, {"op_id", ColumnType::kInt64}, {"joined_ns", ColumnType::kInt64}
+    }},
+    {"messages", {
+        {"ts_ns", ColumnType::kInt64}, {"point", ColumnType::kDict}, {"direction", ColumnType::kDict},
+        {"identity", ColumnType::kUint64}, {"host", ColumnType::kDict}, {"pid", ColumnType::kInt32},
+        {"tid", ColumnType::kInt64}
     }},
     {"fates", {
         {"event", ColumnType::kDict}, {"fate", ColumnType::kDict}, {"count", ColumnType::kUint64}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "output/csv_sink.hpp"
 
+#include "identity/threads.hpp"
+
 namespace opline {
 
 void CsvSink::op(const SettledOp &settled) {
@@ -21,15 +23,15 @@ void CsvSink::row(const SettledOp &settled) {
     out.op_class = strings_.at(op.op_class);
     out.object = op.object;
     out.host = strings_.at(op.host);
-    out.pid = known(op.pid);
+    out.pid = known(display_number(op.pid));
     out.comm = strings_.at(found.first_comm);
-    out.begin_tid = known(found.first_tid);
+    out.begin_tid = known(display_number(found.first_tid));
     out.begin_ns = op.begin_ns;
     out.complete = settled.complete;
     out.tainted = settled.tainted;
     out.reason = strings_.at(settled.reason);
     if (settled.complete) {
-        out.end_tid = known(found.end_tid);
+        out.end_tid = known(display_number(found.end_tid));
         out.end_ns = op.end_ns;
         out.latency_ns = op.end_ns - op.begin_ns;
         out.unattributed_ns = found.unattributed_ns;
@@ -63,7 +65,7 @@ void CsvSink::stages(const SettledOp &settled) {
             row.seq = seq;
             row.begin_ns = s.begin_ns;
             row.duration_ns = s.duration_ns;
-            if (s.tid >= 0) row.tid = s.tid;
+            if (s.tid >= 0) row.tid = display_number(s.tid);
             if (s.request != 0) row.request_id = static_cast<std::int64_t>(s.request);
             rows_.push_back(row);
         } else {

@@ -37,6 +37,7 @@ class Row {
     Row &i32(columns::I32 c, std::int32_t v) { return put(c.place, v); }
     Row &u32(columns::U32 c, std::uint32_t v) { return put(c.place, v); }
     Row &flag(columns::Bool c, bool v) { return put(c.place, static_cast<std::uint8_t>(v)); }
+    Row &flag_if(columns::Bool c, bool known, bool v) { return known ? flag(c, v) : absent(c.place); }
     Row &dict(columns::Dict c, std::uint32_t id) { return put(c.place, id); }
     Row &text(columns::Text c, std::string_view v) {
         complete_.put(c.place);

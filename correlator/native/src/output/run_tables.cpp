@@ -4,28 +4,12 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "identity/threads.hpp"
 #include "output/row.hpp"
 
 namespace opline {
 
 using namespace columns;
-
-std::string rwbs_letters(std::uint32_t r) {
-    std::string s;
-    if (r & rwbs::kPreflush) s += 'F';
-    if (r & rwbs::kWrite) s += 'W';
-    else if (r & rwbs::kDiscard) s += 'D';
-    else if (r & rwbs::kSecure) s += "DE";
-    else if (r & rwbs::kFlush) s += 'F';
-    else if (r & rwbs::kRead) s += 'R';
-    else s += 'N';
-    if (r & rwbs::kFua) s += 'F';
-    if (r & rwbs::kRahead) s += 'A';
-    if (r & rwbs::kSync) s += 'S';
-    if (r & rwbs::kMeta) s += 'M';
-    if (r & rwbs::kBarrier) s += 'B';
-    return s;
-}
 
 RunTables::RunTables(StringPool &strings, const std::vector<std::string> &key_space_names) : strings_(strings) {
     evidence_ = {strings.intern("begin"), 0, strings.intern("thread"), strings.intern("batch"),
@@ -71,14 +55,12 @@ bool RunTables::keeps_transitions() const { return kept(kTransitions); }
 bool RunTables::keeps_requests() const { return kept(kRequests) || kept(kBios); }
 bool RunTables::keeps_links() const { return kept(kLinks); }
 
-std::uint32_t RunTables::rwbs_name(std::uint32_t r) {
-    if (r >= 4096) return strings_.intern(rwbs_letters(r));
-    if (rwbs_names_.empty()) rwbs_names_.resize(4096);
-    if (rwbs_names_[r] == 0) rwbs_names_[r] = strings_.intern(rwbs_letters(r)) + 1;
-    return rwbs_names_[r] - 1;
+std::uint32_t RowWords::rwbs(std::uint32_t r) {
+    if (r >= 4096) return strings_.intern(BlockModel::rwbs_letters(r));
+    if (masks_.empty()) masks_.resize(4096);
+    if (masks_[r] == 0) masks_[r] = strings_.intern(BlockModel::rwbs_letters(r)) + 1;
+    return masks_[r] - 1;
 }
-
-std::uint32_t RunTables::kind_name(IoKind k) { return word(kind_names_[static_cast<std::size_t>(k)], io_kind_name(k)); }
 
 std::uint32_t RunTables::evidence_name(const TransitionKind &t) const {
     return t.evidence == Evidence::kKey ? key_evidence_[t.key_space] : evidence_[static_cast<std::size_t>(t.evidence)];
@@ -112,8 +94,8 @@ void RunTables::transitions(const SettledOp &settled) {
             .i64(transitions::ts_ns, t.ts_ns)
             .dict(transitions::point, p.label)
             .dict_or_absent(transitions::event, t.event)
-            .i64_if(transitions::tid, t.tid >= 0, t.tid);
-        row.i32_if(transitions::pid, t.pid >= 0, t.pid)
+            .i64_if(transitions::tid, t.tid >= 0, display_number(t.tid));
+        row.i32_if(transitions::pid, t.pid >= 0, display_number(t.pid))
             .u32_if(transitions::cpu, t.cpu != kNoCpu, t.cpu)
             .dict_or_absent(transitions::comm, t.comm);
         row.dict(transitions::evidence, evidence_name(t));
@@ -140,14 +122,14 @@ void RunTables::stages(const SettledOp &settled) {
             .dict(stages::to_point, s.to)
             .i64(stages::begin_ns, s.begin_ns);
         row.i64(stages::duration_ns, s.duration_ns)
-            .i64_if(stages::tid, s.tid >= 0, s.tid)
+            .i64_if(stages::tid, s.tid >= 0, display_number(s.tid))
             .i64_if(stages::request_id, s.request != 0, static_cast<std::int64_t>(s.request));
-        row.i64_if(stages::states_tid, split.known, split.tid)
+        row.i64_if(stages::states_tid, split.known, display_number(split.tid))
             .i64_if(stages::on_cpu_ns, split.known, split.on_cpu_ns)
             .i64_if(stages::runnable_ns, split.known, split.runnable_ns);
         row.i64_if(stages::blocked_io_ns, split.known, split.blocked_io_ns)
             .i64_if(stages::blocked_ns, split.known, split.blocked_ns);
-        row.i64_if(stages::woken_by_tid, split.woken_by_tid >= 0, split.woken_by_tid)
+        row.i64_if(stages::woken_by_tid, split.woken_by_tid >= 0, display_number(split.woken_by_tid))
             .dict_or_absent(stages::woken_by_comm, split.woken_by_comm);
     }
 }
@@ -158,11 +140,11 @@ void RunTables::states(const SettledOp &settled) {
         Row row(table(kStates));
         row.i64(states::op_id, static_cast<std::int64_t>(settled.op.serial))
             .u32(states::seq, p.stage)
-            .i64(states::tid, settled.found.states[p.stage].tid)
+            .i64(states::tid, display_number(settled.found.states[p.stage].tid))
             .dict(states::state, states_[static_cast<std::size_t>(p.state)]);
         row.i64(states::begin_ns, p.begin_ns)
             .i64(states::duration_ns, p.end_ns - p.begin_ns)
-            .i64_if(states::woken_by_tid, p.woken_by_tid >= 0, p.woken_by_tid)
+            .i64_if(states::woken_by_tid, p.woken_by_tid >= 0, display_number(p.woken_by_tid))
             .dict_or_absent(states::woken_by_comm, p.woken_by_comm);
     }
 }
@@ -178,16 +160,20 @@ void RunTables::op_row(const SettledOp &settled) {
         .text_or_absent(ops::object, op.object)
         .text_or_absent(ops::key, op.key_text);
     row.dict_or_absent(ops::host, op.host)
-        .i32_if(ops::pid, op.pid >= 0, op.pid)
+        .i32_if(ops::pid, op.pid >= 0, display_number(op.pid))
         .dict_or_absent(ops::comm, found.first_comm)
-        .i64_if(ops::begin_tid, found.first_tid >= 0, found.first_tid);
-    row.i64_if(ops::end_tid, ended && found.end_tid >= 0, found.end_tid);
+        .dict_or_absent(ops::program, settled.program)
+        .dict_or_absent(ops::cgroup, op.cgroup)
+        .flag_if(ops::population, settled.has_population, op.program_run != 0)
+        .i64_if(ops::begin_tid, found.first_tid >= 0, display_number(found.first_tid));
+    row.i64_if(ops::end_tid, ended && found.end_tid >= 0, display_number(found.end_tid));
     row.i64(ops::begin_ns, op.begin_ns)
         .i64_if(ops::end_ns, ended, op.end_ns)
         .i64_if(ops::latency_ns, ended, ended ? op.end_ns - op.begin_ns : 0)
         .flag(ops::complete, ended);
     row.dict_or_absent(ops::reason, settled.reason)
         .flag(ops::tainted, settled.tainted)
+        .flag(ops::unsplit, settled.unsplit)
         .i64_if(ops::offset_bytes, op.has_offset, op.offset_bytes);
     row.i64_if(ops::length_bytes, op.has_length, op.length_bytes)
         .u32(ops::transition_count, found.passed)
@@ -200,7 +186,7 @@ void RunTables::op_row(const SettledOp &settled) {
     row.i64_if(ops::unattributed_ns, ended, found.unattributed_ns).i64_if(ops::unknown_ns, ended, found.unknown_ns);
 }
 
-void RunTables::request(const Request &r, const Flush *flush, const Served &served) {
+void RunTables::request(const Request &r, const Flush *flush, const Served &served, bool has_population) {
     if (!kept(kRequests)) return;
     const bool done = r.complete_ns != kNoTime;
     Row row(table(kRequests));
@@ -208,8 +194,8 @@ void RunTables::request(const Request &r, const Flush *flush, const Served &serv
         .u32(requests::dev, r.dev)
         .u64_if(requests::sector, r.sector != kNoSector, r.sector)
         .u32(requests::nr_sectors, r.nr_sectors);
-    row.dict(requests::kind, kind_name(r.kind))
-        .dict(requests::rwbs, rwbs_name(r.rwbs))
+    row.dict(requests::kind, words_.kind(r.kind))
+        .dict(requests::rwbs, words_.rwbs(r.rwbs))
         .time(requests::queue_ns, r.queue_ns)
         .time(requests::getrq_ns, r.getrq_ns)
         .time(requests::insert_ns, r.insert_ns);
@@ -221,9 +207,9 @@ void RunTables::request(const Request &r, const Flush *flush, const Served &serv
                r.complete_ns - (done && r.queue_ns != kNoTime ? r.queue_ns : r.complete_ns));
     row.i64_if(requests::d2c_ns, done && issue_ns != kNoTime,
                r.complete_ns - (done && issue_ns != kNoTime ? issue_ns : r.complete_ns));
-    row.i32_if(requests::queue_tid, r.queue_tid >= 0, r.queue_tid)
+    row.i32_if(requests::queue_tid, r.queue_tid >= 0, display_number(r.queue_tid))
         .dict_or_absent(requests::queue_comm, r.queue_comm)
-        .i32_if(requests::issue_tid, r.issue_tid >= 0, r.issue_tid);
+        .i32_if(requests::issue_tid, r.issue_tid >= 0, display_number(r.issue_tid));
     row.dict_or_absent(requests::issue_comm, r.issue_comm)
         .u32_if(requests::queue_cpu, r.queue_cpu != kNoCpu, r.queue_cpu)
         .u32_if(requests::issue_cpu, r.issue_cpu != kNoCpu, r.issue_cpu);
@@ -235,15 +221,17 @@ void RunTables::request(const Request &r, const Flush *flush, const Served &serv
         .u32(requests::op_count, served.ops);
     row.i64_if(requests::op_id, served.only != 0,
                static_cast<std::int64_t>(served.only == 0 ? 0 : serial_of(served.only)))
-        .flag(requests::ambiguous, r.ambiguous);
+        .flag(requests::ambiguous, r.ambiguous)
+        .flag_if(requests::population, has_population, served.of_population);
+    row.dict_or_absent(requests::cgroup, r.cgroup);
     constexpr std::array<std::string_view, 4> outcomes = {"absorbed", "reused", "completed", "open"};
     const std::size_t outcome = r.absorbed_by != 0 ? 0 : r.reused ? 1 : done ? 2 : 3;
-    row.dict(requests::outcome, word(outcomes_[outcome], outcomes[outcome]));
+    row.dict(requests::outcome, words_.outcome(outcome, outcomes[outcome]));
     row.i64_if(requests::flushed_by, flush != nullptr, flush ? static_cast<std::int64_t>(flush->request) : 0);
     row.time(requests::preflush_ns, r.preflush_ns).time(requests::end_ns, std::max(r.end_ns, r.complete_ns));
 }
 
-void RunTables::bio(const Bio &b, const BioLink *link) {
+void RunTables::bio(const Bio &b, const BioLink *link, bool has_population, bool of_population) {
     if (!kept(kBios)) return;
     auto op_of = [](std::uint64_t ref) { return static_cast<std::int64_t>(ref == 0 ? 0 : serial_of(ref)); };
     const std::uint64_t chosen = link ? link->chosen : b.owner.op;
@@ -253,11 +241,12 @@ void RunTables::bio(const Bio &b, const BioLink *link) {
         .u32(bios::dev, b.dev);
     row.u64_if(bios::sector, b.sector != kNoSector, b.sector)
         .u32(bios::nr_sectors, b.nr_sectors)
-        .dict(bios::kind, kind_name(b.kind))
+        .dict(bios::kind, words_.kind(b.kind))
         .time(bios::queue_ns, b.queue_ns)
         .time(bios::getrq_ns, b.getrq_ns)
         .time(bios::merge_ns, b.merge_ns);
-    row.i32_if(bios::tid, b.tid >= 0, b.tid)
+    row.i32_if(bios::tid, b.tid >= 0, display_number(b.tid))
+        .i32_if(bios::pid, b.pid >= 0, display_number(b.pid))
         .dict_or_absent(bios::comm, b.comm)
         .i64_if(bios::parent_id, b.parent != 0, static_cast<std::int64_t>(b.parent));
     row.i64_if(bios::split_from_id, b.split_from != 0, static_cast<std::int64_t>(b.split_from))
@@ -266,28 +255,27 @@ void RunTables::bio(const Bio &b, const BioLink *link) {
     row.i64_if(bios::op_by_sector, link && link->by_sector != 0, op_of(link ? link->by_sector : 0));
     row.i64_if(bios::op_by_extent, link && link->by_extent != 0, op_of(link ? link->by_extent : 0));
     row.u32_if(bios::sector_candidates, link && !link->inherited, link ? link->candidates : 0);
+    row.flag_if(bios::population, has_population, of_population).dict_or_absent(bios::cgroup, b.cgroup);
     row.i64_if(bios::batch_id, b.owner.batch != 0, static_cast<std::int64_t>(b.owner.batch) - 1);
 }
 
-std::uint32_t RunTables::rules_name(std::uint32_t rules) {
+std::uint32_t RowWords::rules(std::uint32_t rules) {
     constexpr std::pair<std::uint32_t, const char *> names[] = {{rule::kThread, "thread"}, {rule::kSector, "sector"},
                                                                 {rule::kExtent, "extent"}, {rule::kPage, "page"},
                                                                 {rule::kBatch, "batch"},   {rule::kParent, "parent"}};
-    if (rules_names_.empty()) rules_names_.resize(64);
-    if (rules_names_[rules] == 0) {
+    if (rule_sets_.empty()) rule_sets_.resize(64);
+    if (rule_sets_[rules] == 0) {
         std::string text;
         for (const auto &[bit, name] : names)
             if (rules & bit) text += (text.empty() ? "" : "+") + std::string(name);
-        rules_names_[rules] = strings_.intern(text);
+        rule_sets_[rules] = strings_.intern(text);
     }
-    return rules_names_[rules];
+    return rule_sets_[rules];
 }
 
-std::uint32_t RunTables::confidence_name(std::uint32_t rules, bool ambiguous, bool doubtful) {
-    const bool two = (rules & rule::kThread) != 0 && (rules & (rule::kSector | rule::kExtent | rule::kPage)) != 0;
-    constexpr std::array<std::string_view, 3> confidences = {"low", "medium", "high"};
-    const std::size_t confidence = ambiguous || doubtful ? 0 : two ? 2 : 1;
-    return word(confidences_[confidence], confidences[confidence]);
+std::uint32_t RowWords::confidence(std::uint32_t rules, bool ambiguous, bool doubtful) {
+    const Confidence confidence = confidence_of(rules, ambiguous, doubtful);
+    return word(confidences_[static_cast<std::size_t>(confidence)], name_of(confidence));
 }
 
 void RunTables::link(const LinkRow &l, const BatchBio &bio) {
@@ -297,10 +285,9 @@ void RunTables::link(const LinkRow &l, const BatchBio &bio) {
         .i64(links::op_id, static_cast<std::int64_t>(l.op))
         .i64(links::bio_id, static_cast<std::int64_t>(bio.bio))
         .i64_if(links::request_id, has_request, static_cast<std::int64_t>(bio.request))
-        .dict(links::evidence, rules_name(l.rules))
-        .dict_or_absent(links::request_evidence,
-                        has_request ? word(matches_[bio.by_pointer], bio.by_pointer ? "pointer" : "sector") : 0)
-        .dict(links::confidence, confidence_name(l.rules, l.ambiguous, l.doubtful))
+        .dict(links::evidence, words_.rules(l.rules))
+        .dict_or_absent(links::request_evidence, has_request ? words_.match(bio.by_pointer) : 0)
+        .dict(links::confidence, words_.confidence(l.rules, l.ambiguous, l.doubtful))
         .u64_if(links::bytes, l.bytes != 0, l.bytes)
         .flag(links::shared, l.shared)
         .flag(links::ambiguous, l.ambiguous);
@@ -317,10 +304,10 @@ void RunTables::deferred(const DeferredRow &d, const Bio &b, const BioLink &link
         .time(deferred::queue_ns, b.queue_ns)
         .time(deferred::issue_ns, link.issue_ns);
     row.time(deferred::complete_ns, link.complete_ns != kNoTime ? link.complete_ns : b.complete_ns)
-        .i32_if(deferred::tid, b.tid >= 0, b.tid)
+        .i32_if(deferred::tid, b.tid >= 0, display_number(b.tid))
         .dict_or_absent(deferred::comm, b.comm);
-    row.dict(deferred::evidence, rules_name(rule::kPage))
-        .dict(deferred::confidence, confidence_name(rule::kPage, d.ambiguous, d.doubtful))
+    row.dict(deferred::evidence, words_.rules(rule::kPage))
+        .dict(deferred::confidence, words_.confidence(rule::kPage, d.ambiguous, d.doubtful))
         .flag(deferred::shared, d.shared)
         .flag(deferred::ambiguous, d.ambiguous);
 }
@@ -330,12 +317,25 @@ void RunTables::batch(const Batch &b) {
     Row(table(kBatches))
         .i64(batches::batch_id, static_cast<std::int64_t>(b.serial))
         .dict(batches::space, b.space)
-        .i32(batches::tid, static_cast<std::int32_t>(b.tid))
+        .i32(batches::tid, static_cast<std::int32_t>(display_number(b.tid)))
         .i64(batches::begin_ns, b.begin_ns)
         .time(batches::end_ns, b.end_ns)
         .u32(batches::member_count, b.members)
         .u32(batches::request_count, static_cast<std::uint32_t>(b.requests.size()))
         .u32_if(batches::declared_count, b.declared >= 0, static_cast<std::uint32_t>(b.declared));
+}
+
+void RunTables::message(const Transition &t, std::uint32_t host, MessageDo does, const Key &identity) {
+    if (!kept(kMessages)) return;
+    const bool send = does == MessageDo::kSend;
+    Row(table(kMessages))
+        .i64(messages::ts_ns, t.ts_ns)
+        .dict(messages::point, t.point)
+        .dict(messages::direction, words_.message(send))
+        .u64(messages::identity, identity.lo)
+        .dict_or_absent(messages::host, host)
+        .i32_if(messages::pid, t.pid >= 0, display_number(t.pid))
+        .i64_if(messages::tid, t.tid >= 0, display_number(t.tid));
 }
 
 void RunTables::loss(std::string_view name, std::string_view severity, std::string_view origin, std::uint64_t count) {

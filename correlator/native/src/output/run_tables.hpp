@@ -13,16 +13,48 @@
 
 namespace opline {
 
+// Words of rows, each looked up in the pool once.
+class RowWords {
+  public:
+    explicit RowWords(StringPool &strings) : strings_(strings) {}
+
+    std::uint32_t rwbs(std::uint32_t mask);
+    std::uint32_t kind(IoKind k) { return word(kinds_[static_cast<std::size_t>(k)], io_kind_name(k)); }
+    std::uint32_t rules(std::uint32_t set);
+    std::uint32_t confidence(std::uint32_t rules, bool ambiguous, bool doubtful);
+    // absorbed, reused, completed, open
+    std::uint32_t outcome(std::size_t n, std::string_view text) { return word(outcomes_[n], text); }
+    std::uint32_t message(bool send) { return word(messages_[send ? 0 : 1], send ? "send" : "receive"); }
+    std::uint32_t match(bool by_pointer) { return word(matches_[by_pointer], by_pointer ? "pointer" : "sector"); }
+
+  private:
+    // The word's pool id, being kept + 1 in `known`.
+    std::uint32_t word(std::uint32_t &known, std::string_view text) {
+        if (known == 0) known = strings_.intern(text) + 1;
+        return known - 1;
+    }
+
+    StringPool &strings_;
+    std::vector<std::uint32_t> rule_sets_;  // per set of rules, pool id
+    std::vector<std::uint32_t> masks_;      // of rwbs, pool id + 1
+    std::array<std::uint32_t, kIoKinds> kinds_{};
+    std::array<std::uint32_t, 4> outcomes_{};
+    std::array<std::uint32_t, 2> messages_{}, matches_{};
+    std::array<std::uint32_t, 3> confidences_{};  // by Confidence
+};
+
 class RunTables final : public OpSink {
   public:
     RunTables(StringPool &strings, const std::vector<std::string> &key_space_names);
 
     void op(const SettledOp &) override;
     void link(const LinkRow &, const BatchBio &) override;
-    void request(const Request &, const Flush *, const Served &);
-    void bio(const Bio &, const BioLink *);
+    // `has_population`: the recording says which processes it is about.
+    void request(const Request &, const Flush *, const Served &, bool has_population);
+    void bio(const Bio &, const BioLink *, bool has_population, bool of_population);
     void deferred(const DeferredRow &, const Bio &, const BioLink &, const std::string &file);
     void batch(const Batch &);
+    void message(const Transition &, std::uint32_t host, MessageDo, const Key &identity);
     void loss(std::string_view name, std::string_view severity, std::string_view origin, std::uint64_t count);
     void fate(std::uint32_t event_name, std::string_view fate, std::uint64_t count);
     void discarded(std::string_view stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
@@ -62,24 +94,7 @@ class RunTables final : public OpSink {
     std::vector<Table> tables_;
     std::vector<char> kept_;  // per table
     bool with_sched_ = true;
-    std::vector<std::uint32_t> rules_names_;  // per set of rules, pool id
-    std::vector<std::uint32_t> rwbs_names_;   // per mask, pool id + 1
-    std::uint32_t rwbs_name(std::uint32_t rwbs);
-    std::uint32_t kind_name(IoKind);
-    // A word that is written again and again, its pool id + 1 being kept in `known`.
-    std::uint32_t word(std::uint32_t &known, std::string_view text) {
-        if (known == 0) known = strings_.intern(text) + 1;
-        return known - 1;
-    }
-    std::array<std::uint32_t, 6> kind_names_{};
-    std::array<std::uint32_t, 4> outcomes_{};     // absorbed, reused, completed, open
-    std::array<std::uint32_t, 2> matches_{};      // by sector, by pointer
-    std::array<std::uint32_t, 3> confidences_{};  // low, medium, high
-    std::uint32_t rules_name(std::uint32_t rules);
-    std::uint32_t confidence_name(std::uint32_t rules, bool ambiguous, bool doubtful);
+    RowWords words_{strings_};
 };
-
-// blkparse's letters, in the order of the kernel's blk_fill_rwbs (kernel/trace/blktrace.c).
-std::string rwbs_letters(std::uint32_t rwbs);
 
 }  // namespace opline

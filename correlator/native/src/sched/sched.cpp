@@ -32,9 +32,8 @@ template <class F>
 void in_flight(std::int64_t begin_ns, std::int64_t end_ns, const std::vector<RequestCut> &requests, F each) {
     std::vector<std::pair<std::int64_t, std::int64_t>> parts;
     auto part_of = [&](const RequestCut &r) {
-        std::int64_t first = r.q;
-        for (auto step : {r.g, r.i, r.d})
-            if (first == kNoTime) first = step;
+        std::int64_t first = kNoTime;
+        for (std::size_t k = 0; k + 1 < kRequestSteps.size() && first == kNoTime; ++k) first = r.*kRequestSteps[k].time;
         if (first == kNoTime || r.c == kNoTime) return std::pair(end_ns, begin_ns);
         return std::pair(std::max(first, begin_ns), std::min(r.done_ns(), end_ns));
     };

@@ -6,15 +6,13 @@
 namespace opline {
 
 Attributor::Attributor(const Plan &plan, StringPool &strings, const ThreadPoints &thread_points)
-    : plan_(plan), strings_(strings), thread_points_(thread_points), ways_(plan, strings) {
+    : plan_(plan), strings_(strings), thread_points_(thread_points) {
     work_ = strings.intern("work");
+    wait_ = strings.intern("wait");
     unknown_ = strings.intern("unknown");
     block_ = strings.intern("block");
-    q_ = strings.intern("Q");
-    g_ = strings.intern("G");
-    i_ = strings.intern("I");
-    d_ = strings.intern("D");
-    c_ = strings.intern("C");
+    for (std::size_t k = 0; k < kRequestSteps.size(); ++k)
+        steps_[k] = strings.intern(std::string(kRequestSteps[k].letter));
     f_ = strings.intern("preflush");
     e_ = strings.intern("postflush");
     // Of several names for one pair the first holds: the model's before ours.
@@ -23,30 +21,25 @@ Attributor::Attributor(const Plan &plan, StringPool &strings, const ThreadPoints
         if (added) *entry = {strings.intern(name), kind};
     };
     for (const auto &s : plan.stages) {
-        declare(strings.intern(s.from), strings.intern(s.to), s.name, strings.intern(s.kind));
+        declare(strings.intern(s.from), strings.intern(s.to), s.name,
+                s.kind.empty() ? kByThreads : strings.intern(s.kind));
         if (s.behind) behind_.put(pair_key(strings.intern(s.from), strings.intern(s.to)), true);
     }
     auto device = strings.intern("device");
-    declare(q_, g_, "Q2G", block_);
-    declare(g_, i_, "G2I", block_);
-    declare(i_, d_, "I2D", block_);
-    declare(g_, d_, "G2D", block_);
-    declare(q_, i_, "Q2I", block_);
-    declare(q_, d_, "Q2D", block_);
-    declare(q_, c_, "Q2C", device);
-    declare(g_, c_, "G2C", device);
-    declare(i_, c_, "I2C", device);
-    declare(d_, c_, "D2C", device);
-    // A write with PREFLUSH or FUA, on a device that has no FUA (block/blk-flush.c): its flushes are the device's, and
-    // so is the wait for the flush before them.
-    for (auto step : {q_, g_}) declare(step, f_, "preflush", device);
-    declare(f_, i_, "G2I", block_);
-    declare(f_, d_, "G2D", block_);
-    declare(f_, c_, "G2C", device);
-    declare(c_, e_, "postflush", device);
-    declare(g_, g_, "submit", work_);  // of a split's parts: the call goes on to the next
-    for (auto last : {c_, e_}) {
-        for (auto step : {q_, g_, i_, d_}) declare(last, step, "next request", work_);
+    const auto between = [&](std::uint32_t from, std::size_t k, std::size_t to) {
+        const std::string name = std::string(kRequestSteps[k].letter) + '2' + std::string(kRequestSteps[to].letter);
+        declare(from, steps_[to], name, to + 1 == steps_.size() ? device : block_);
+    };
+    for (std::size_t k = 0; k < steps_.size(); ++k)
+        for (std::size_t to = k + 1; to < steps_.size(); ++to) between(steps_[k], k, to);
+    // A write with PREFLUSH or FUA where the device has no FUA (block/blk-flush.c): flushes are the device's time. The
+    // flush before the data comes behind the allocation.
+    for (std::size_t k = 0; k <= kStepG; ++k) declare(steps_[k], f_, "preflush", device);
+    for (std::size_t to = kStepG + 1; to < steps_.size(); ++to) between(f_, kStepG, to);
+    declare(steps_.back(), e_, "postflush", device);
+    declare(steps_[kStepG], steps_[kStepG], "submit", work_);  // of a split's parts: the call goes on to the next
+    for (auto last : {steps_.back(), e_}) {
+        for (std::size_t k = 0; k + 1 < steps_.size(); ++k) declare(last, steps_[k], "next request", work_);
         declare(last, strings.intern("completed"), "completion", block_);
     }
     after_.resize(plan.points.size());
@@ -142,6 +135,14 @@ bool Attributor::aside(const PlacedTransition &p) const {
     return p.t().spec != kNoSpec && plan_.points[p.t().spec].aside;
 }
 
+// Which of the two came first, nobody knows: they are on two hosts' clocks, and closer than the clocks' bound. That a
+// message is received after it is sent is known all the same.
+bool Attributor::undecided(const PlacedTransition &before, const PlacedTransition &received) const {
+    if (plan_.clock_bounds.empty() || received.t().spec == kNoSpec || !aside(before)) return false;
+    return plan_.points[received.t().spec].message == MessageDo::kReceive &&
+           received.t().ts_ns - before.t().ts_ns < clock_bound_at(plan_, received.t().ts_ns);
+}
+
 // The point that let this one happen; -1: there is none.
 std::ptrdiff_t Attributor::predecessor(const Attribution &a, std::ptrdiff_t current) const {
     const auto &to = a.transitions[static_cast<std::size_t>(current)];
@@ -160,7 +161,7 @@ std::ptrdiff_t Attributor::predecessor(const Attribution &a, std::ptrdiff_t curr
         const auto &p = a.transitions[static_cast<std::size_t>(i)];
         return i == 0 || (!p.late && p.child == child && !aside(p));
     };
-    if (!declared.empty() && !to.t().interval_begin) {
+    if (!declared.empty()) {
         // A child's own, its children's included, before anybody else's; work that another child waits for is nobody's
         // else. Of one name those of the nearest generation: what a child does under the same name as its parent is the
         // child's business.
@@ -183,7 +184,7 @@ std::ptrdiff_t Attributor::predecessor(const Attribution &a, std::ptrdiff_t curr
         };
         for (std::ptrdiff_t i = current - 1; i >= 0; --i) {
             const auto &p = a.transitions[static_cast<std::size_t>(i)];
-            if (!candidate(p)) continue;
+            if (!candidate(p) || undecided(p, to)) continue;
             if (std::find(declared.begin(), declared.end(), p.t().point) == declared.end()) continue;
             const std::uint32_t n = generations(p.child);
             if (n != kNobody && !nearer_before(i, n)) return i;
@@ -202,23 +203,13 @@ std::ptrdiff_t Attributor::predecessor(const Attribution &a, std::ptrdiff_t curr
     return own_thread && same_thread >= 0 ? same_thread : last;
 }
 
-const std::pair<std::uint32_t, std::uint32_t> &Attributor::named(std::uint32_t from, std::uint32_t to) {
-    auto [name, added] = names_.insert(pair_key(from, to));
-    if (added) {
-        name->second = work_;
-        if (to == q_) name->first = strings_.intern("submit");
-        else if (from == c_ || from == e_) name->first = strings_.intern("reap");
-        else name->first = strings_.intern(strings_.at(from) + " → " + strings_.at(to));
-    }
-    return *name;
-}
-
 // Named by the points; shown with their labels, recurrence number included.
 void Attributor::cut(Attribution &a, Place from_place, Place to_place, std::int64_t begin_ns, std::int64_t end_ns,
                      std::int64_t tid, std::uint64_t request, bool is_known) {
     const std::uint32_t from = from_place.point, to = to_place.point;
     if (end_ns <= begin_ns && request != 0) return;  // two steps at one time: nothing between them
-    const auto &[name, kind] = named(from, to);
+    const auto &[name, said] = named(from, to);
+    const std::uint32_t kind = said == kByThreads ? kind_by_threads(a, from_place, to_place) : said;
     const bool waits = is_known && to_place.at >= 0 && behind_.contains(pair_key(from, to));
     if (waits && !keeps_waits_) {
         const Batch *batch = batch_of(a, to_place);
@@ -267,7 +258,7 @@ std::int64_t Attributor::cut_request(Attribution &a, const RequestCut &r, std::i
         std::int64_t tid;
         std::uint64_t request;
     };
-    Step steps[8];
+    Step steps[kRequestSteps.size() + 3];  // besides the steps a split's first allocation and two flushes
     int n = 0;
     std::int64_t last = kNoTime;
     auto add = [&](std::uint32_t name, std::int64_t at, std::int64_t tid, std::uint64_t request) {
@@ -275,13 +266,11 @@ std::int64_t Attributor::cut_request(Attribution &a, const RequestCut &r, std::i
         last = at;
         steps[n++] = {name, std::max(at, floor_ns), tid, request};
     };
-    add(q_, r.q, r.queue_tid, r.request);
-    add(g_, r.first_g, r.queue_tid, r.first_request);
-    add(g_, r.g, r.queue_tid, r.request);
-    add(f_, r.preflush, r.queue_tid, r.request);
-    add(i_, r.i, r.queue_tid, r.request);
-    add(d_, r.d, r.issue_tid, r.request);
-    add(c_, r.c, -1, r.request);
+    for (std::size_t k = 0; k < steps_.size(); ++k) {
+        if (k == kStepG) add(steps_[k], r.first_g, r.queue_tid, r.first_request);
+        add(steps_[k], r.*kRequestSteps[k].time, r.tid_of(kRequestSteps[k].thread), r.request);
+        if (k == kStepG) add(f_, r.preflush, r.queue_tid, r.request);
+    }
     add(e_, r.end, -1, r.request);
     for (int k = n - 1; k > 0; --k)
         cut(a, Place(steps[k - 1].name), Place(steps[k].name), steps[k - 1].at, steps[k].at, steps[k].tid,
@@ -307,26 +296,27 @@ void Attributor::mark_path(const Op &op, Attribution &a) {
     auto place_of = [&](std::ptrdiff_t i) { return Place(at(i).t().point, at(i).label, i); };
     // A point stamped before the op's begin happened with it: times went back.
     auto time_of = [&](std::ptrdiff_t i) { return std::max(op.begin_ns, at(i).t().ts_ns); };
-    std::int64_t t = op.end_ns;
+    std::int64_t t = op.end_ns, to_tid = at(current).t().tid;
     Place to = place_of(current);
-    std::int64_t to_tid = at(current).t().tid;
     std::ptrdiff_t from = predecessor(a, current);
     bool known_arrival = from < 0 || connected(a, from, current);
     at(current).aside = false;
     for (;;) {
         const std::int64_t from_ns = from < 0 ? op.begin_ns : time_of(from);
         // A request that completed in between is what was waited for: the last of them.
-        const RequestCut *request = nullptr;
+        const RequestCut *request = nullptr, *unseen = nullptr;
         for (const auto &r : a.requests) {
-            const std::int64_t done_ns = r.done_ns();
+            const std::int64_t done_ns = r.known_ns();
             if (done_ns == kNoTime || done_ns > t || done_ns <= from_ns) continue;
             const auto first = std::max(r.q != kNoTime ? r.q : r.d, r.floor_ns);
             if (first == kNoTime || first >= t || !may_cut(a, from, current, r)) continue;
-            if (!request || done_ns > request->done_ns()) request = &r;
+            const RequestCut *&last = r.unseen ? unseen : request;
+            if (!last || done_ns > last->known_ns()) last = &r;
         }
+        if (unseen && (!request || request->done_ns() < unseen->d)) request = unseen;  // when it was done is not known
         if (request) {
-            const Place last(request->end != kNoTime ? e_ : c_);
-            if (request->done_ns() < t) cut(a, last, to, request->done_ns(), t, to_tid, 0, true);
+            const Place last(request->end != kNoTime ? e_ : request->unseen ? steps_[kStepD] : steps_.back());
+            if (request->known_ns() < t) cut(a, last, to, request->known_ns(), t, to_tid, 0, !request->unseen);
             t = cut_request(a, *request, std::max(op.begin_ns, request->floor_ns), to);
             to_tid = request->queue_tid;
             // Points between Q and C are aside: they did not wait for anything on the way.
@@ -354,36 +344,9 @@ void Attributor::mark_path(const Op &op, Attribution &a) {
     std::reverse(a.stages.begin(), a.stages.end());
 }
 
-// From each point of the path to the next.
-void Attributor::find_ways(Attribution &a) {
-    a.ways.clear();
-    a.together.clear();
-    if (ways_.empty() || !a.op->complete()) return;
-    const PlacedTransition *last = nullptr;
-    for (const auto &p : a.transitions) {
-        if (p.aside || p.late) continue;
-        const std::uint32_t way =
-            last && last->child == p.child ? ways_.find(last->t().point, p.t().point) : Ways::kNone;
-        auto is_on_it = [&](const PlacedTransition &other) { return ways_.leads_round(way, other.t().point); };
-        const bool counts = way != Ways::kNone && (ways_.has_stage(way) ||
-                                                   std::none_of(a.transitions.begin(), a.transitions.end(), is_on_it));
-        if (counts) a.ways.push_back(way);
-        last = &p;
-    }
-    if (!ways_.any_together()) return;
-    for (const auto &p : a.transitions) {
-        if (p.t().point >= passes_.size()) passes_.resize(p.t().point + 1);
-        ++passes_[p.t().point];
-    }
-    ways_.find_together(passes_,
-                        [&a](std::uint32_t way, std::uint32_t n) { a.together.insert(a.together.end(), n, way); });
-    for (const auto &p : a.transitions) passes_[p.t().point] = 0;
-}
-
 void Attributor::run(const Op &op, Attribution &out) {
     place(op, out);
     mark_path(op, out);
-    find_ways(out);
     out.passed = static_cast<std::uint32_t>(out.transitions.size());
     out.late = 0;
     out.first_tid = out.end_tid = -1;

@@ -13,7 +13,6 @@
 #include "op/op.hpp"
 #include "op/thread_points.hpp"
 #include "sched/sched.hpp"
-#include "stages/ways.hpp"
 
 namespace opline {
 
@@ -46,8 +45,6 @@ struct Attribution {
     std::vector<StatePart> state_parts;  // of the stages, in time order; empty: nobody asked for them
     const Op *op = nullptr;
     std::uint32_t passed = 0, late = 0;         // transitions: how many, and after the end
-    std::vector<std::uint32_t> ways;            // from point to point, of those that Ways counts
-    std::vector<std::uint32_t> together;        // what it passed of points that come together, as ways
     std::int64_t first_tid = -1, end_tid = -1;  // of the first, and of the last that is not late
     std::uint32_t first_comm = 0;               // pool id
     std::vector<Transition> unpacked;           // what `transitions` are of, where the op keeps them by its shape
@@ -66,18 +63,18 @@ class Attributor {
     Attributor(const Plan &plan, StringPool &strings, const ThreadPoints &);
     // `out` is overwritten. Ended ops only get stages; an op without end gets its transitions alone. What is the same
     // for all ops of a shape is found once: then `transitions` are filled for who wants them only. True: it was found
-    // before, or could be kept. `all_seen`: what comes after its end has had the time to.
-    bool attribute(const Op &op, Attribution &out, bool all_seen);
+    // before, or could be kept.
+    bool attribute(const Op &op, Attribution &out);
     void leave_out_transitions() { with_transitions_ = false; }
-    // Points that ops must have passed.
-    std::uint64_t points_missing() const;
 
   private:
     // Where the stages of every op of a shape lie: nothing of it depends on times. Of ops with a request, for those
     // where each step of it comes between the same two points.
     struct ShapeStages {
         // Threads of the request, behind the ordinals of the op's own.
-        static constexpr std::uint32_t kQueuing = Shapes::kMaxThreads, kIssuing = kQueuing + 1, kNobody = kQueuing + 2;
+        static constexpr std::uint32_t of_step(StepThread thread) {
+            return Shapes::kMaxThreads + static_cast<std::uint32_t>(thread);
+        }
         struct Cut {
             std::uint32_t stage, kind, from, to;  // pool ids
             std::uint32_t from_at, to_at;         // in times_of(); each begins where the one before ends
@@ -88,8 +85,6 @@ class Attributor {
             std::uint32_t label;
             bool aside;
         };
-        std::uint64_t ops = 0, all_seen = 0;  // so many had it
-        std::vector<std::uint32_t> ways, together;
         std::vector<Cut> cuts;  // from the first transition to the last
         std::vector<Placed> transitions;
     };
@@ -98,7 +93,7 @@ class Attributor {
     // no joined half. nullptr: run() is to say. `scratch` is overwritten.
     ShapeStages *by_shape(const Op &op, Attribution &scratch);
     void fill(const Op &op, const ShapeStages &, Attribution &out);
-    // The times of such an op, by place in its shape, then those of its request's steps: Q, G, I, D, C.
+    // The times of such an op, by place in its shape, then those of its request's steps.
     const std::int64_t *times_of(const Op &op);
     static std::int64_t tid_of(const Op &op, const ShapeStages::Cut &);
     // An end of a stage: the point's name, and how it is shown.
@@ -111,7 +106,6 @@ class Attributor {
     };
     void place(const Op &op, Attribution &out);
     void mark_path(const Op &op, Attribution &out);
-    void find_ways(Attribution &);
     std::int64_t waits_since(const Op &op, std::uint32_t joined_order) const;
     std::ptrdiff_t predecessor(const Attribution &, std::ptrdiff_t current) const;
     bool aside(const PlacedTransition &) const;
@@ -143,6 +137,7 @@ class Attributor {
         std::uint32_t others, between, awake;  // pool ids
     };
     const WaitNames &wait_names(std::uint32_t wait);
+    std::uint32_t kind_by_threads(const Attribution &, Place from, Place to) const;
     void cut(Attribution &, Place from, Place to, std::int64_t begin_ns, std::int64_t end_ns, std::int64_t tid,
              std::uint64_t request, bool is_known);
     std::int64_t cut_request(Attribution &, const RequestCut &, std::int64_t floor_ns, Place &first);
@@ -153,27 +148,40 @@ class Attributor {
     bool with_transitions_ = true;
     bool keeps_waits_ = false;  // whole, to be cut later: what their threads did is no matter of an op's shape
     FlatMap<std::uint32_t, WaitNames> wait_names_;
+    static constexpr std::uint32_t kByThreads = 0;  // a stage's kind that the model does not say (no pool id)
     FlatMap<std::uint64_t, std::pair<std::uint32_t, std::uint32_t>> names_;  // (from, to) → (stage, kind)
     FlatMap<std::uint64_t, bool> behind_;                                    // (from, to) of the stages that say so
     FlatMap<std::uint64_t, std::uint32_t> behind_names_;  // (stage, stage of others) → name; 0: theirs has none
-    Ways ways_;
-    std::vector<std::uint32_t> passes_;              // by point (pool id): how often the op that is looked at passed it
-    std::vector<std::vector<std::uint32_t>> after_;  // per PointSpec: point ids
+    bool undecided(const PlacedTransition &before, const PlacedTransition &received) const;
+    std::vector<std::vector<std::uint32_t>> after_;                     // per PointSpec: point ids
     std::vector<std::pair<std::uint32_t, std::uint32_t>> recurrences_;  // of this op: (point, how often)
     FlatMap<std::uint64_t, std::uint32_t> labels_;                      // (point, recurrence number) → label
     struct ShapeEntry {
         bool tried = false;
-        std::uint32_t places = 0;  // of the last op of the shape that had a request
+        std::uint64_t places = 0;  // of the last op of the shape that had a request
         ShapeStages *with_request = nullptr;
         std::unique_ptr<ShapeStages> found;
     };
-    static std::uint32_t places_of(const ShapedList &, const RequestCut &);
+    // Behind which transitions the steps of a request come, kPlaceBits each.
+    using StepPlaces = std::uint64_t;
+    static StepPlaces places_of(const ShapedList &, const RequestCut &);
+    struct PlacedShape {
+        std::uint32_t shape = 0;
+        StepPlaces places = 0;
+        bool operator==(const PlacedShape &o) const { return shape == o.shape && places == o.places; }
+    };
+    struct PlacedShapeHash {
+        std::uint64_t operator()(const PlacedShape &p) const {
+            return mix64(p.places ^ (std::uint64_t{p.shape} * 0x9e3779b97f4a7c15u));
+        }
+    };
     void find(const Op &op, ShapeEntry &, Attribution &scratch);
     std::unique_ptr<ShapeStages> generalize(const Op &op, Attribution &scratch);
-    std::vector<ShapeEntry> shapes_;                   // by shape
-    FlatMap<std::uint64_t, ShapeEntry> with_request_;  // by shape and places of the request's steps
-    std::vector<std::int64_t> times_;                  // of times_of()
-    std::uint32_t work_, unknown_, block_, q_, g_, i_, d_, c_, f_, e_;
+    std::vector<ShapeEntry> shapes_;  // by shape
+    FlatMap<PlacedShape, ShapeEntry, PlacedShapeHash> with_request_;
+    std::vector<std::int64_t> times_;  // of times_of()
+    std::uint32_t work_, wait_, unknown_, block_, f_, e_;
+    std::array<std::uint32_t, kRequestSteps.size()> steps_{};  // pool ids, as kRequestSteps
 };
 
 }  // namespace opline

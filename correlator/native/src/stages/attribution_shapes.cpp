@@ -8,22 +8,22 @@ namespace opline {
 namespace {
 
 constexpr std::size_t kMostKept = 1u << 16;  // attributions of ops with a request
-constexpr std::size_t kSteps = 5;            // of a request: Q, G, I, D, C
 constexpr unsigned kPlaceBits = 6;
-static_assert(kSteps * kPlaceBits <= 32, "the places of a request's steps are one number of 32 bits");
+static_assert(kRequestSteps.size() * kPlaceBits <= 64, "the places of a request's steps are one number of 64 bits");
 
 }  // namespace
 
 // Behind which of the op's transitions each step of the request comes, in kPlaceBits each, 0 where there is no step. 0
 // in all: flushes before and behind its data, steps at one time with each other or with a transition, before the op's
 // begin or out of order are a case of their own; so are ops of more transitions than a place has bits for.
-std::uint32_t Attributor::places_of(const ShapedList &list, const RequestCut &r) {
+Attributor::StepPlaces Attributor::places_of(const ShapedList &list, const RequestCut &r) {
     if (list.size >= 1u << kPlaceBits || r.floor_ns != kNoTime || r.first_g != kNoTime || r.preflush != kNoTime ||
-        r.end != kNoTime)
+        r.end != kNoTime || r.unseen)
         return 0;
     std::int64_t last_ns = kNoTime;
-    std::uint32_t at = 0, out = 0;
-    for (const std::int64_t step_ns : {r.q, r.g, r.i, r.d, r.c}) {
+    StepPlaces at = 0, out = 0;
+    for (const RequestStep &step : kRequestSteps) {
+        const std::int64_t step_ns = r.*step.time;
         out <<= kPlaceBits;
         if (step_ns == kNoTime) continue;
         while (at < list.size && list.times[at] < step_ns) ++at;
@@ -38,19 +38,15 @@ const std::int64_t *Attributor::times_of(const Op &op) {
     const ShapedList list = op.transitions.shaped();
     if (op.requests.empty()) return list.times;
     const RequestCut &r = op.requests.front();
-    const std::int64_t steps[kSteps] = {r.q, r.g, r.i, r.d, r.c};
-    if (times_.size() < list.size + std::size(steps)) times_.resize(list.size + std::size(steps));
-    std::copy(std::begin(steps), std::end(steps), std::copy(list.times, list.times + list.size, times_.begin()));
+    if (times_.size() < list.size + kRequestSteps.size()) times_.resize(list.size + kRequestSteps.size());
+    auto at = std::copy(list.times, list.times + list.size, times_.begin());
+    for (const RequestStep &step : kRequestSteps) *at++ = r.*step.time;
     return times_.data();
 }
 
 std::int64_t Attributor::tid_of(const Op &op, const ShapeStages::Cut &cut) {
-    switch (cut.thread) {
-    case ShapeStages::kQueuing: return op.requests.front().queue_tid;
-    case ShapeStages::kIssuing: return op.requests.front().issue_tid;
-    case ShapeStages::kNobody: return -1;
-    default: return op.transitions.tid(cut.thread);
-    }
+    if (cut.thread < Shapes::kMaxThreads) return op.transitions.tid(cut.thread);
+    return op.requests.front().tid_of(static_cast<StepThread>(cut.thread - Shapes::kMaxThreads));
 }
 
 std::unique_ptr<Attributor::ShapeStages> Attributor::generalize(const Op &op, Attribution &scratch) {
@@ -62,11 +58,11 @@ std::unique_ptr<Attributor::ShapeStages> Attributor::generalize(const Op &op, At
     run(in_full, scratch);
     keeps_waits_ = false;
     auto out = std::make_unique<ShapeStages>();
-    const std::uint32_t steps[] = {q_, g_, i_, d_, c_};
+    auto step_at = [&](std::uint32_t point) {
+        return static_cast<std::size_t>(std::find(steps_.begin(), steps_.end(), point) - steps_.begin());
+    };
     auto place = [&](std::int32_t at, std::uint32_t point) {
-        return at >= 0 ? at
-                       : transitions + static_cast<std::int32_t>(std::find(std::begin(steps), std::end(steps), point) -
-                                                                 std::begin(steps));
+        return at >= 0 ? at : transitions + static_cast<std::int32_t>(step_at(point));
     };
     std::int32_t at = 0;
     for (const auto &s : scratch.stages) {
@@ -74,18 +70,16 @@ std::unique_ptr<Attributor::ShapeStages> Attributor::generalize(const Op &op, At
         if (from_at != at || to_at == at) return nullptr;
         if (op.requests.empty() && to_at < at) return nullptr;
         // Who arrives: the point's thread, or who did the request's step. The request begins for whoever queued it.
-        std::uint32_t thread = ShapeStages::kQueuing;
+        std::uint32_t thread = ShapeStages::of_step(StepThread::kQueuing);
         if (s.to_at >= 0)
             thread = static_cast<std::uint32_t>(std::find(tids.begin(), tids.end(), s.tid) - tids.begin());
-        else if (s.request != 0 && s.to == c_) thread = ShapeStages::kNobody;
-        else if (s.request != 0 && s.to == d_) thread = ShapeStages::kIssuing;
+        else if (const std::size_t k = step_at(s.to); s.request != 0 && k < kRequestSteps.size())
+            thread = ShapeStages::of_step(kRequestSteps[k].thread);
         out->cuts.push_back({s.stage, s.kind, s.from, s.to, static_cast<std::uint32_t>(from_at),
                              static_cast<std::uint32_t>(to_at), thread, s.request != 0, s.waits});
         at = to_at;
     }
     if (at + 1 != transitions || scratch.unattributed_ns != 0) return nullptr;
-    out->ways = scratch.ways;
-    out->together = scratch.together;
     for (const auto &p : scratch.transitions) out->transitions.push_back({p.label, p.aside});
     return out;
 }
@@ -102,12 +96,12 @@ Attributor::ShapeStages *Attributor::by_shape(const Op &op, Attribution &scratch
     if (shape >= shapes_.size()) shapes_.resize(shape + 1);
     ShapeEntry *entry = &shapes_[shape];
     if (!op.requests.empty()) {
-        const std::uint32_t places = places_of(list, op.requests.front());
+        const StepPlaces places = places_of(list, op.requests.front());
         if (places == 0) return nullptr;
         if (entry->places == places) return entry->with_request;
         if (with_request_.size() >= kMostKept) return nullptr;
         ShapeEntry &last = *entry;
-        entry = with_request_.insert(static_cast<std::uint64_t>(shape) << 32 | places).first;
+        entry = with_request_.insert({shape, places}).first;
         find(op, *entry, scratch);
         last.places = places;
         last.with_request = entry->found.get();
@@ -155,31 +149,11 @@ void Attributor::fill(const Op &op, const ShapeStages &shape, Attribution &out) 
             {&out.unpacked[i], i, shape.transitions[i].label, false, shape.transitions[i].aside, 0});
 }
 
-bool Attributor::attribute(const Op &op, Attribution &out, bool all_seen) {
+bool Attributor::attribute(const Op &op, Attribution &out) {
     ShapeStages *shape = by_shape(op, out);
-    if (shape) {
-        ++shape->ops;
-        shape->all_seen += all_seen;
-        fill(op, *shape, out);
-    } else {
-        run(op, out);
-        for (std::uint32_t way : out.ways) ways_.taken(way);
-        if (all_seen)
-            for (std::uint32_t way : out.together) ways_.taken(way);
-    }
+    if (shape) fill(op, *shape, out);
+    else run(op, out);
     return shape != nullptr;
-}
-
-std::uint64_t Attributor::points_missing() const {
-    Ways all = ways_;
-    auto add = [&](const ShapeEntry &entry) {
-        if (!entry.found) return;
-        for (std::uint32_t way : entry.found->ways) all.taken(way, entry.found->ops);
-        for (std::uint32_t way : entry.found->together) all.taken(way, entry.found->all_seen);
-    };
-    for (const auto &entry : shapes_) add(entry);
-    with_request_.for_each([&](std::uint64_t, const ShapeEntry &entry) { add(entry); });
-    return all.points_missing();
 }
 
 void Attributor::find(const Op &op, ShapeEntry &entry, Attribution &scratch) {

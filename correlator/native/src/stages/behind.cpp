@@ -133,4 +133,24 @@ bool Attributor::cut_by_thread(Attribution &a, const Wait &w) {
     return true;
 }
 
+const std::pair<std::uint32_t, std::uint32_t> &Attributor::named(std::uint32_t from, std::uint32_t to) {
+    auto [name, added] = names_.insert(pair_key(from, to));
+    if (added) {
+        const bool submits = to == steps_.front(), reaps = from == steps_.back() || from == e_;
+        name->second = submits || reaps ? work_ : kByThreads;
+        if (submits) name->first = strings_.intern("submit");
+        else if (reaps) name->first = strings_.intern("reap");
+        else name->first = strings_.intern(strings_.at(from) + " → " + strings_.at(to));
+    }
+    return *name;
+}
+
+// Of a stage of which the model does not say it: from a point of one thread to a point of another one the op waits.
+std::uint32_t Attributor::kind_by_threads(const Attribution &a, Place from, Place to) const {
+    if (from.at < 0 || to.at < 0) return work_;
+    const std::int64_t before = a.transitions[static_cast<std::size_t>(from.at)].t().tid,
+                       after = a.transitions[static_cast<std::size_t>(to.at)].t().tid;
+    return before >= 0 && after >= 0 && before != after ? wait_ : work_;
+}
+
 }  // namespace opline

@@ -14,8 +14,12 @@ struct SettledOp {
     const Op &op;
     const Attribution &found;  // its stages, its transitions in time order, its requests
     bool complete = false;
-    bool tainted = false;                      // it overlaps an interval in which something was lost
+    bool tainted = false;                      // its begin or its end can have been lost
+    bool unsplit = false;                      // they were not, but what happened in one of its stages
     std::uint32_t reason = 0, no_request = 0;  // pool ids; 0: absent
+    bool has_population = false;               // the recording says which processes it is about
+    std::uint32_t program = 0;                 // that the op's process ran at its begin, pool id; 0: not known
+    bool is_others() const { return has_population && op.program_run == 0; }
 };
 
 // Who takes settled ops. Each op comes once, in the order in which ops settle; a bio's links come when it is done,

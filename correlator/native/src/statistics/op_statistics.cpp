@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "identity/threads.hpp"
+
 namespace opline {
 
 void OpStatistics::op(const SettledOp &settled) {
@@ -17,7 +19,11 @@ void OpStatistics::op(const SettledOp &settled) {
     for (const auto &s : found.stages) stages_.stage(s.stage, s.kind, op.serial, seq++, s.duration_ns, counted);
     if (!counted) return;
     stages_.op(op.end_ns - op.begin_ns, found.unattributed_ns, found.unknown_ns);
-    if (found.passed == 0) ++program(op.pid).ops;
+    if (settled.program != 0) {
+        ProgramOps &p = program(op.pid, settled.program);
+        ++p.ops;
+        p.comm = settled.program;
+    } else if (found.passed == 0) ++program(op.pid, 0).ops;
     else count_program(op.serial, op.pid, found.first_tid, found.first_comm);
 }
 
@@ -32,8 +38,10 @@ nlohmann::json OpStatistics::json() {
     auto out = stages_.json([this](std::uint32_t id) { return strings_.at(id); });
     out["tainted"] = tainted_;
     out["programs"] = nlohmann::json::array();
-    programs_.for_each([&](std::int32_t pid, const ProgramOps &p) {
-        out["programs"].push_back({{"pid", pid}, {"name", strings_.at(p.comm)}, {"ops", p.ops}});
+    programs_.for_each([&](std::uint64_t key, const ProgramOps &p) {
+        out["programs"].push_back({{"pid", display_number(static_cast<std::int32_t>(key >> 32))},
+                                   {"name", strings_.at(p.comm)},
+                                   {"ops", p.ops}});
     });
     out["classes"] = nlohmann::json::object();
     classes_.for_each(

@@ -47,14 +47,18 @@ class OpStatistics final : public OpSink {
         return recent_class_ && recent_class_id_ == id ? *recent_class_ : another_class(id);
     }
     [[gnu::noinline]] OpClass &another_class(std::uint32_t id);
-    ProgramOps &program(std::int32_t pid) { return recent_ && recent_pid_ == pid ? *recent_ : another_program(pid); }
-    [[gnu::noinline]] ProgramOps &another_program(std::int32_t pid) {
-        recent_pid_ = pid;
-        return *(recent_ = programs_.insert(pid).first);
+    // `name`: pool id of the program that the process ran; 0: not known.
+    ProgramOps &program(std::int32_t pid, std::uint32_t name) {
+        const std::uint64_t key = std::uint64_t{static_cast<std::uint32_t>(pid)} << 32 | name;
+        return recent_ && recent_program_ == key ? *recent_ : another_program(key);
+    }
+    [[gnu::noinline]] ProgramOps &another_program(std::uint64_t key) {
+        recent_program_ = key;
+        return *(recent_ = programs_.insert(key).first);
     }
     // `tid`, `comm`: of its first point.
     void count_program(std::uint64_t op, std::int32_t pid, std::int64_t tid, std::uint32_t comm) {
-        ProgramOps &p = program(pid);
+        ProgramOps &p = program(pid, 0);
         ++p.ops;
         const bool main = tid == pid;
         if (p.comm != 0 && (p.main > main || (p.main == main && p.named_by < op))) return;
@@ -71,9 +75,9 @@ class OpStatistics final : public OpSink {
     std::uint32_t recent_class_id_ = 0;
     std::uint64_t tainted_ = 0;
     StageStatistics stages_;
-    FlatMap<std::int32_t, ProgramOps> programs_;  // by process
-    ProgramOps *recent_ = nullptr;                // of the last op
-    std::int32_t recent_pid_ = -1;
+    FlatMap<std::uint64_t, ProgramOps> programs_;  // by process and, where it is known, program
+    ProgramOps *recent_ = nullptr;                 // of the last op
+    std::uint64_t recent_program_ = 0;
 };
 
 }  // namespace opline

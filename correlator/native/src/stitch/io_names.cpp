@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The stitcher's part that knows I/Os by the numbers by which the application does: the calls that queue I/Os and those
-// that take them say which ones. See stitch/ios.hpp, and docs/model.md, "I/Os that outlive their call".
+// I/Os by the numbers by which the application knows them: the calls that queue I/Os and those that take them say which
+// ones. See stitch/ios.hpp, and docs/model.md, "I/Os that outlive their call".
 #include <algorithm>
 #include <charconv>
 #include <utility>
 
-#include "stitch/ios.hpp"
-#include "stitch/steps.hpp"
+#include "stitch/async_ios.hpp"
 
 namespace opline {
 
@@ -27,7 +26,7 @@ std::vector<std::uint64_t> names_in(const Event &ev, std::int32_t slot) {
 
 // The names that a call's I/Os are going to have. An I/O that has one still was taken where the trace does not show it
 // if it is done; else the application uses the name for several at a time.
-void Stitcher::claim_names(const IoCall &call, IoQueue &q) {
+void AsyncIos::claim_names(const IoCall &call, IoQueue &q) {
     for (auto name : call.names) {
         if (name == 0 || q.in_order) continue;
         auto [ref, added] = q.named.insert(name);
@@ -45,7 +44,7 @@ void Stitcher::claim_names(const IoCall &call, IoQueue &q) {
 }
 
 // The first `count` I/Os of a call have its names, in their order; what is left of its names is nobody's.
-void Stitcher::give_names(const IoCall &call, IoQueue &q, std::int64_t count) {
+void AsyncIos::give_names(const IoCall &call, IoQueue &q, std::int64_t count) {
     for (std::size_t i = 0; i < call.names.size(); ++i) {
         auto *ref = q.named.find(call.names[i]);
         if (!ref || *ref != IoQueue::kQueueing) continue;
@@ -60,32 +59,32 @@ void Stitcher::give_names(const IoCall &call, IoQueue &q, std::int64_t count) {
     }
 }
 
-void Stitcher::forget_names(IoQueue &q) {
+void AsyncIos::forget_names(IoQueue &q) {
     q.named.for_each([this](std::uint64_t, std::uint64_t ref) {
         if (Op *op = ref == IoQueue::kQueueing ? nullptr : ops_.find(ref)) op->io.name = 0;
     });
     q.named.clear();
 }
 
-void Stitcher::go_by_order(IoQueue &q) {
+void AsyncIos::go_by_order(IoQueue &q) {
     q.in_order = true;
     forget_names(q);
 }
 
 // The I/O of that name ends here, whatever the trace knows of its requests.
-bool Stitcher::take_named(IoQueue &q, std::uint64_t name, const Transition &t) {
+bool AsyncIos::take_named(IoQueue &q, std::uint64_t name, const Transition &t) {
     const auto *ref = q.named.find(name);
     Op *op = ref ? ops_.find(*ref) : nullptr;
     if (!op || op->state != OpState::kOpen) return false;
     if (op->io.done)
         if (auto it = std::find(q.done.begin(), q.done.end(), *ref); it != q.done.end()) q.done.erase(it);
-    end_io(*op, t.ts_ns, add_transition(*op, t));
+    end_io(*op, t.ts_ns, lives_.add_transition(*op, t));
     return true;
 }
 
 // So many done I/Os end here at most, the first done first. Nameless: of those that have no name and were done by
 // then.
-std::int64_t Stitcher::take_in_order(IoQueue &q, std::int64_t count, bool nameless, const Transition &t) {
+std::int64_t AsyncIos::take_in_order(IoQueue &q, std::int64_t count, bool nameless, const Transition &t) {
     std::int64_t taken = 0;
     for (auto it = q.done.begin(); taken < count && it != q.done.end();) {
         Op *op = ops_.find(*it);
@@ -96,14 +95,14 @@ std::int64_t Stitcher::take_in_order(IoQueue &q, std::int64_t count, bool namele
         }
         it = q.done.erase(it);
         if (!open) continue;
-        end_io(*op, t.ts_ns, add_transition(*op, t));
+        end_io(*op, t.ts_ns, lives_.add_transition(*op, t));
         ++taken;
     }
     return taken;
 }
 
 // A call has returned, so its I/Os have their names, or will have none: what was taken of them before.
-void Stitcher::take_early(IoQueue &q) {
+void AsyncIos::take_early(IoQueue &q) {
     for (auto &early : q.reaped_early) {
         for (auto name : std::exchange(early.names, {})) {
             const auto *ref = q.named.find(name);

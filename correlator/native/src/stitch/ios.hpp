@@ -36,12 +36,15 @@ struct IoCall {
     Key queue;
     std::uint32_t space = 0;
     bool submits = false, waits = false;
+    bool told = false;                 // each I/O begins with an event of its own
     std::uint32_t announced = 1;       // I/Os that the entry speaks of
     std::vector<std::uint64_t> ops;    // op refs; the first is the one that began at the entry
     Transition begin;                  // of each of them
     std::vector<std::uint64_t> names;  // of the I/Os that it is to queue, in their order, as far as it says them
     std::uint32_t host = 0, op_class = 0;
     std::string object, key_text;
+    std::uint64_t inode = 0, target = 0;  // the file, where all are on one
+    std::uint32_t file_dev = 0;
     bool ring = false, has_bio = false;
     LastBio last;
 };

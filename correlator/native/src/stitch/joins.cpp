@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Two halves of one op: the client's, which knows its object and its completion, and the server's, which knows its
-// number. They are joined by an event that carries keys of both, or by the order in which ops wait for each other.
-#include <algorithm>
+#include "stitch/joins.hpp"
 
-#include "stitch/stitcher.hpp"
+#include <algorithm>
 
 namespace opline {
 namespace {
@@ -54,8 +52,15 @@ void take_transitions(Op &op, const Op &gone, std::uint32_t child) {
 
 }  // namespace
 
+Joins::Joins(Stitching &s, OpLives &lives)
+    : s_(s),
+      lives_(lives),
+      ops_(lives.ops()),
+      has_soft_ends_(std::any_of(s.plan.points.begin(), s.plan.points.end(),
+                                 [](const PointSpec &p) { return p.role == Role::kSoftEnd; })) {}
+
 // Two begins make two ops; a half is no older than the begin of the whole; a global key names one op only.
-bool Stitcher::can_unite(const Op &a, const Op &b) const {
+bool Joins::can_unite(const Op &a, const Op &b) const {
     if (&a == &b || (a.hard && b.hard) || (a.global_spaces & b.global_spaces) != 0) return false;
     if (a.hard && (a.begin_ns > b.begin_ns || a.state == OpState::kEnded)) return false;
     if (b.hard && (b.begin_ns > a.begin_ns || b.state == OpState::kEnded)) return false;
@@ -64,7 +69,7 @@ bool Stitcher::can_unite(const Op &a, const Op &b) const {
 
 // Makes one op of two, and the other an alias of it. With `child` the softer one becomes that child of `a`.
 // The one with bios stays: its links are written already.
-Op &Stitcher::unite(Op &a, Op &b, std::uint32_t child, bool proven) {
+Op &Joins::unite(Op &a, Op &b, std::uint32_t child, bool proven) {
     const bool b_stays = child == 0 && (b.bios > 0 || (a.bios == 0 && b.hard));
     Op &op = b_stays ? b : a, &gone = b_stays ? a : b;
     const std::uint64_t ref = op_ref(op), gone_ref = op_ref(gone);
@@ -81,7 +86,8 @@ Op &Stitcher::unite(Op &a, Op &b, std::uint32_t child, bool proven) {
     op.waits.insert(op.waits.end(), gone.waits.begin(), gone.waits.end());
     op.bios += gone.bios;
     op.take_io(gone);
-    if (gone.io_open) take_window(op, ref, gone_ref);
+    if (op.program_run != 0) s_.population.begun(op.serial, true);
+    if (gone.io_open) lives_.take_window(op, ref, gone_ref);
     if (child == 0) {
         op.global_spaces |= gone.global_spaces;
         learn_from(op, gone);
@@ -106,20 +112,8 @@ Op &Stitcher::unite(Op &a, Op &b, std::uint32_t child, bool proven) {
     return op;
 }
 
-// The bytes in flight of the half that goes are the op's.
-void Stitcher::take_window(Op &op, std::uint64_t ref, std::uint64_t gone_ref) {
-    auto it = std::find(io_windows_.begin(), io_windows_.end(), gone_ref);
-    if (op.io_open) {
-        *it = io_windows_.back();
-        io_windows_.pop_back();
-    } else {
-        *it = ref;
-        op.io_open = true;
-    }
-}
-
 // When the op of both halves begins and ends. `offset`: of the transitions of the half that goes, among the op's.
-void Stitcher::take_span(Op &op, const Op &gone, std::uint32_t offset) {
+void Joins::take_span(Op &op, const Op &gone, std::uint32_t offset) {
     const bool ended = op.hard     ? op.state == OpState::kEnded
                        : gone.hard ? gone.state == OpState::kEnded
                                    : op.state == OpState::kEnded || gone.state == OpState::kEnded;
@@ -135,15 +129,15 @@ void Stitcher::take_span(Op &op, const Op &gone, std::uint32_t offset) {
     }
     op.hard = op.hard || gone.hard;
     op.state = ended ? OpState::kEnded : OpState::kOpen;
-    if (ended && !op.hard) end_op(op, op.soft_end_ns, op.soft_end_order);
+    if (ended && !op.hard) lives_.end_op(op, op.soft_end_ns, op.soft_end_order);
 }
 
-void Stitcher::wait_under(Op &op, const Key &key) {
+void Joins::wait_under(Op &op, const Key &key) {
     waiting_[key].push_back(op_ref(op));
     op.waits.push_back(key);
 }
 
-void Stitcher::stop_waiting(Op &op, const Key &key) {
+void Joins::stop_waiting(Op &op, const Key &key) {
     auto *refs = waiting_.find(key);
     if (!refs) return;
     refs->erase(std::remove_if(refs->begin(), refs->end(), [&](std::uint64_t r) { return ops_.find(r) == &op; }),
@@ -151,19 +145,19 @@ void Stitcher::stop_waiting(Op &op, const Key &key) {
     if (refs->empty()) waiting_.erase(key);
 }
 
-void Stitcher::stop_waiting_at_all(Op &op) {
+void Joins::stop_waiting_at_all(Op &op) {
     for (const auto &key : op.waits) stop_waiting(op, key);
     op.waits.clear();
 }
 
 // nullptr: nobody waits there, or several do.
-Op *Stitcher::waits_alone(const Key &key) const {
+Op *Joins::waits_alone(const Key &key) const {
     const auto *refs = waiting_.find(key);
     return refs && refs->size() == 1 ? ops_.find(refs->front()) : nullptr;
 }
 
 // Who waits under a key, and could be one with the op. `op_waits`: the op itself does, joined already by another key.
-Stitcher::Waiters Stitcher::who_waits(const std::vector<std::uint64_t> &refs, const Op &op, std::uint32_t child) {
+Joins::Waiters Joins::who_waits(const std::vector<std::uint64_t> &refs, const Op &op, std::uint32_t child) {
     Waiters found;
     const Op *partner = ops_.find(op.partner);
     for (auto ref : refs) {
@@ -186,17 +180,17 @@ Stitcher::Waiters Stitcher::who_waits(const std::vector<std::uint64_t> &refs, co
 }
 
 // A name that several processes use does not say whose it is.
-Op &Stitcher::leave_open(Op &op, const std::vector<std::uint64_t> &refs) {
+Op &Joins::leave_open(Op &op, const std::vector<std::uint64_t> &refs) {
     for (auto ref : refs)
         if (Op *waits = ops_.find(ref)) waits->of_several = true;
-    if (!op.of_several) ++counts_.ambiguous_halves;
+    if (!op.of_several) ++s_.counts.ambiguous_halves;
     op.of_several = true;
     return op;
 }
 
 // Whether order leaves no choice among those that wait: one thread made them all, and one takes them.
-bool Stitcher::order_is_sure(const Key &key, const Waiters &waiting, std::int64_t tid,
-                             const std::vector<std::uint64_t> &refs) {
+bool Joins::order_is_sure(const Key &key, const Waiters &waiting, std::int64_t tid,
+                          const std::vector<std::uint64_t> &refs) {
     if (takers_.size() >= kTakersKept) takers_.clear();
     auto [taker, added] = takers_.insert(key);
     if (added) *taker = tid;
@@ -211,7 +205,7 @@ bool Stitcher::order_is_sure(const Key &key, const Waiters &waiting, std::int64_
 // waits has ended (a proven joint can still part them). Returns the op that `op` is part of now.
 // With `child` the one that waits becomes a part of that child of `op`. `sure`: order leaves no choice, as one op
 // waited alone, or one thread made all that waited and one thread takes them.
-Op &Stitcher::meet(Op &op, std::uint32_t child, const Key &key, bool by_order, std::int64_t tid, bool &sure) {
+Op &Joins::meet(Op &op, std::uint32_t child, const Key &key, bool by_order, std::int64_t tid, bool &sure) {
     auto *refs = waiting_.find(key);
     if (!refs) return op;
     const Waiters waiting = who_waits(*refs, op, child);
@@ -230,7 +224,7 @@ Op &Stitcher::meet(Op &op, std::uint32_t child, const Key &key, bool by_order, s
     stop_waiting(*first, key);
     if (child != 0) {
         sure = true;
-        ++counts_.halves_joined;
+        ++s_.counts.halves_joined;
         return unite(op, *first, child, true);
     }
     if (by_order) {
@@ -244,39 +238,39 @@ Op &Stitcher::meet(Op &op, std::uint32_t child, const Key &key, bool by_order, s
     if (of_op && of_op != first) {
         part(op);
         part(*first);
-        ++counts_.order_mismatches;
+        ++s_.counts.order_mismatches;
         if (of_first && can_unite(*of_op, *of_first)) link_partners(*of_op, *of_first, was_sure);
     } else if (of_op) {
         part(op);
     }
     sure = true;
-    ++counts_.halves_joined;
+    ++s_.counts.halves_joined;
     return unite(*first, op, 0, true);
 }
 
-void Stitcher::link_partners(Op &a, Op &b, bool sure) {
+void Joins::link_partners(Op &a, Op &b, bool sure) {
     a.partner = op_ref(b);
     b.partner = op_ref(a);
     a.partner_sure = b.partner_sure = sure;
 }
 
-void Stitcher::part(Op &op) {
+void Joins::part(Op &op) {
     if (Op *partner = ops_.find(op.partner)) partner->partner = 0;
     op.partner = 0;
 }
 
 // Order's word is taken now: nothing has contradicted it, unless the half that it found has not ended yet.
-Op &Stitcher::join_partner(Op &op, std::int64_t now_ns) {
+Op &Joins::join_partner(Op &op, std::int64_t now_ns) {
     Op *partner = ops_.find(op.partner);
     if (!partner) return op;
     const bool sure = op.partner_sure;
     part(op);
     const bool in_time = partner->has_soft_end ? partner->soft_end_ns <= now_ns : !has_soft_ends_;
     if (!in_time || !can_unite(op, *partner)) {
-        ++counts_.order_mismatches;
+        ++s_.counts.order_mismatches;
         return op;
     }
-    ++counts_.halves_joined_by_order;
+    ++s_.counts.halves_joined_by_order;
     return unite(op, *partner, 0, sure);
 }
 

@@ -8,7 +8,8 @@
 #include "event/event.hpp"
 #include "model/plan.hpp"
 #include "op/op.hpp"
-#include "stitch/stitcher.hpp"
+#include "op/thread_points.hpp"
+#include "stitch/stitching.hpp"
 
 namespace opline {
 
@@ -46,6 +47,10 @@ struct KeyBuilder {
     void add_scope(KeyScope scope, const ThreadId &who) {
         if (scope == KeyScope::kProcess) add((std::uint64_t{who.host} << 32) | static_cast<std::uint32_t>(who.pid));
         if (scope == KeyScope::kThread) add(thread_key(who.host, who.tid));
+        if (const std::uint32_t life = life_of(scope, who)) add(std::uint64_t{life});
+    }
+    static std::uint32_t life_of(KeyScope scope, const ThreadId &who) {
+        return scope == KeyScope::kProcess ? who.pid_life : scope == KeyScope::kThread ? who.tid_life : 0;
     }
 };
 
@@ -54,31 +59,13 @@ constexpr std::uint64_t kOneNumber = 0;  // Key::hi of a fact that is one intege
 // What a key begins with: its space, and its scope.
 [[gnu::always_inline]] inline KeyBuilder seeded_key(const BoundKey &use, const ThreadId &who) {
     const std::int64_t id = use.scope == KeyScope::kProcess ? who.pid : use.scope == KeyScope::kThread ? who.tid : 0;
-    if (use.seed.host != who.host || use.seed.id != id) {
+    const std::uint32_t life = KeyBuilder::life_of(use.scope, who);
+    if (use.seed.host != who.host || use.seed.id != id || use.seed.life != life) {
         KeyBuilder seed(use.space);
         seed.add_scope(use.scope, who);
-        use.seed = {who.host, id, seed.lo, seed.hi};
+        use.seed = {who.host, id, life, seed.lo, seed.hi};
     }
     return {use.seed.lo, use.seed.hi};
-}
-
-inline Stitcher::KeyState Stitcher::key_of(const BoundKey &use, const Event &ev, const ThreadId &who, Key &key) const {
-    KeyBuilder b = seeded_key(use, who);
-    for (std::size_t i = 0; i < use.slots.size(); ++i) {
-        const Slot &s = ev.slots[use.slots[i]];
-        if (!s.present()) return KeyState::kAbsent;
-        if (!use.facts.empty() && use.facts[i] != kNoFact) {
-            const auto scope = plan_.facts[static_cast<std::size_t>(use.facts[i])].scope;
-            const Key *value = facts_.find(fact_key(use.facts[i], scope, s, who));
-            if (!value) return KeyState::kUnlearned;
-            b.add(value->lo);
-            if (value->hi != kOneNumber) b.add(value->hi);
-        } else {
-            b.add(s);
-        }
-    }
-    key = {b.lo, b.hi};
-    return KeyState::kKnown;
 }
 
 }  // namespace opline

@@ -1,110 +1,33 @@
 // SPDX-License-Identifier: MIT
-#include "stitch/steps.hpp"
+#include "stitch/stitcher.hpp"
 
-#include <algorithm>
+#include <utility>
 
 namespace opline {
-namespace {
 
-constexpr std::size_t kThreadDepth = 64;
-constexpr std::size_t kBatchWork = 1u << 14;  // points of one batch: more than that is a batch whose end nobody sees
-
-}  // namespace
-
-Stitcher::Stitcher(const Plan &plan, StringPool &strings, NameIds &names, Hooks hooks)
-    : plan_(plan),
-      strings_(strings),
+Stitcher::Stitcher(const Plan &plan, StringPool &strings, NameIds &names, const Threads &identities,
+                   Population &population, StitchHooks hooks)
+    : s_{plan, strings, identities, population, std::move(hooks), {}},
       names_(names),
-      hooks_(std::move(hooks)),
-      completed_(strings.intern("completed")),
-      reaped_(strings.intern("reaped")),
-      queued_(strings.intern("queued")),
-      awake_(strings.intern(kAwakeMark)) {
-    for (const auto &p : plan_.points) {
-        has_soft_ends_ = has_soft_ends_ || p.role == Role::kSoftEnd;
-        for (const auto &use : p.release)
-            if (use.of_op()) lent_spaces_ |= std::uint64_t{1} << use.space;
-        if (p.role != Role::kEnd) continue;
-        for (const auto &use : p.find) end_spaces_ |= std::uint64_t{1} << use.space;
-    }
-}
+      lives_(s_, [this](Op &op) { settling_.settle(op); }),
+      threads_(s_, lives_.ops()),
+      keys_(s_, lives_),
+      joins_(s_, lives_),
+      settling_(s_, lives_, keys_, joins_),
+      batches_(s_, lives_, keys_),
+      ios_(s_, threads_, lives_, keys_),
+      awake_(strings.intern(kAwakeMark)),
+      details_(s_, lives_),
+      resolver_(s_, lives_, keys_, joins_, batches_),
+      applier_(s_, threads_, lives_, keys_, joins_, batches_, ios_, details_, resolver_),
+      locator_(s_, threads_, lives_, keys_, batches_, ios_) {}
 
-Op *Stitcher::current_op(std::uint32_t host, std::int64_t tid) {
-    ThreadState *ts = threads_.find(thread_key(host, tid));
-    return ts ? current(*ts).op : nullptr;
-}
-
-Stitcher::Found Stitcher::current(ThreadState &ts) {
-    auto &stack = ts.stack;
-    while (!stack.empty()) {
-        const auto target = ops_.resolve(stack.back().ref);
-        if (target.op) return {target.op, target.child, stack.back().ref, stack.back().spaces};
-        stack.pop_back();  // settled while the thread never said that it left
-    }
-    return {};
-}
-
-std::shared_ptr<Batch> Stitcher::current_batch(std::uint32_t host, std::int64_t tid) {
-    ThreadState *ts = threads_.find(thread_key(host, tid));
-    return ts ? ts->batch : nullptr;
-}
-
-void Stitcher::apply_thread_rule(ThreadState &ts, ThreadRule rule, const Found &found) {
-    switch (rule) {
-    case ThreadRule::kNone: return;
-    case ThreadRule::kSwitch: ts.stack.clear(); [[fallthrough]];
-    case ThreadRule::kEnter:
-        if (ts.stack.size() >= kThreadDepth) ts.stack.erase(ts.stack.begin());  // a model that never leaves
-        if (ts.stack.empty() || ts.stack.back().ref != found.ref) ts.stack.push_back({found.ref, found.spaces});
-        return;
-    case ThreadRule::kLeave:
-        // Leaving an op that is not the innermost leaves everything that was entered inside it.
-        for (std::size_t i = ts.stack.size(); i-- > 0;)
-            if (ops_.find(ts.stack[i].ref) == found.op) {
-                ts.stack.resize(i);
-                return;
-            }
-        return;
-    }
-}
-
-void Stitcher::open_batch(ThreadState &ts, const BoundPoint &bp, std::int64_t ts_ns, std::int64_t tid) {
-    if (ts.batch) {
-        ++counts_.batches_left_open;
-        close_batch(ts, ts_ns);
-    }
-    ts.batch = std::make_shared<Batch>();
-    ts.batch->serial = batch_serial_++;
-    ts.batch->space = bp.batch_space;
-    ts.batch->tid = tid;
-    ts.batch->begin_ns = ts_ns;
-    ts.batch->opened_in_need = bp.slot.needs != kNoSlot;
-    ts.batch->before = std::move(ts.done);
-    ts.done.clear();
-}
-
-void Stitcher::close_batch(ThreadState &ts, std::int64_t ts_ns) {
-    if (!ts.batch) return;
-    Batch &batch = *ts.batch;
-    batch.end_ns = ts_ns;
-    if (batch.reaches) cover(ts.batch);
-    else if (batch.opened_in_need) keep_for_owner(ts.batch);
-    if (batch.alias != 0) {
-        for (const auto &key : batch.keys)
-            if (auto named = keys_.find(key); named && *named == batch.alias) keys_.erase(key);
-        ops_.release(batch.alias);
-        batch.alias = 0;
-    }
-    if (batch.idle()) {
-        ts.done = std::move(batch.before);
-        ts.batch.reset();
-        return;
-    }
-    for (const auto &t : batch.work) ts.done.emplace_back(t.ts_ns, t.point);
-    if (batch.declared >= 0 && batch.declared != static_cast<std::int64_t>(batch.members))
-        ++counts_.batch_counts_differ;
-    hooks_.batch_closed(batch);
-    ts.batch.reset();
+void Stitcher::forget_thread(std::uint32_t host, std::int64_t tid, std::int64_t now_ns) {
+    ThreadState *ts = threads_.find(host, tid);
+    if (!ts) return;
+    if (ts->call) ios_.leave_call(*ts);
+    batches_.leave_open(*ts, now_ns);
+    threads_.erase(host, tid);
 }
 
 // Of several points that match the first whose predicate holds, whose facts are known, and that is not optional or
@@ -112,8 +35,8 @@ void Stitcher::close_batch(ThreadState &ts, std::int64_t ts_ns) {
 BoundPoint *Stitcher::choose(BoundClass &cls, const Event &ev, const ThreadId &who, bool &broken) {
     for (auto &p : cls.points) {
         if (p.broken) broken = broken || could_hold(p, ev);
-        else if ((p.when.empty() || holds(p, ev)) && (!p.needs_facts || facts_known(p, ev, who)) &&
-                 (!plan_.points[p.spec].optional || finds(p, ev, who)))
+        else if ((p.when.empty() || holds(p, ev)) && (!p.needs_facts || keys_.facts_known(p, ev, who)) &&
+                 (!s_.plan.points[p.spec].optional || finds(p, ev, who)))
             return &p;
     }
     return nullptr;
@@ -123,17 +46,22 @@ BoundPoint *Stitcher::choose(BoundClass &cls, const Event &ev, const ThreadId &w
 // (apply).
 Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
     const auto pid = static_cast<std::int32_t>(number_in(ev, cls.pid_slot, -1));
-    const ThreadId who{host, pid, number_in(ev, cls.tid_slot, -1)};
+    const std::int64_t tid = number_in(ev, cls.tid_slot, -1);
+    const ThreadId who{host, pid, tid, s_.identities.life(host, pid), s_.identities.life(host, tid)};
     bool broken = false;
     BoundPoint *bp = cls.only ? cls.only : choose(cls, ev, who, broken);
     if (!bp) return broken ? Fate::kOrphanMalformed : Fate::kIgnored;
     ++bp->seen;
-    ThreadState &ts = thread(host, who.tid);
+    ThreadState &ts = threads_.of(host, who.tid);
     if (bp->notes) return note(*bp, ev, ts, who);
 
-    Passage p{*bp, plan_.points[bp->spec], ev, who, ts, {}, {}, transition_of(cls, *bp, ev, who, ts)};
+    Passage p{*bp, s_.plan.points[bp->spec], ev, who, ts, {}, {}, transition_of(cls, *bp, ev, who, ts)};
+    if (pid >= 0) ts.pid = pid;
+    if (bp->claims && p.t.comm != 0) ts.comm = p.t.comm;
+    if (p.spec.message != MessageDo::kNone) tell_message(p);
     if (bp->of_call) return of_call(p);
-    if (ts.call && p.spec.thread == ThreadRule::kSwitch) leave_call(ts);  // its exit was not seen
+    if (ts.call && p.spec.thread == ThreadRule::kSwitch && p.spec.ios.told == IoWindow::kNone)
+        ios_.leave_call(ts);  // its exit was not seen
     return p.spec.batch_do == BatchDo::kNone ? pass(p) : of_batch(p);
 }
 
@@ -147,18 +75,23 @@ Transition Stitcher::transition_of(const BoundClass &cls, BoundPoint &bp, const 
     t.pid = who.pid;
     t.cpu = ev.cpu;
     t.comm = names_.of(ev, cls.comm_slot);
-    t.point = bp.slot.name == kNoSlot ? bp.name_id : point_name(bp, plan_.points[bp.spec], ev.slots[bp.slot.name]);
-    if (bp.at != 0) {
-        if (const auto *marked_ns = ts.marked_ns(bp.at)) t.ts_ns = *marked_ns;
-        else if (ts.marked_ns(awake_)) ++counts_.marks_missing;
-    }
+    t.point =
+        bp.slot.name == kNoSlot ? bp.name_id : details_.point_name(bp, s_.plan.points[bp.spec], ev.slots[bp.slot.name]);
+    if (const auto *marked_ns = bp.at != 0 ? ts.marked_ns(bp.at) : nullptr) t.ts_ns = *marked_ns;
     return t;
+}
+
+// Every message is told, also one of no op: a server that is traced alone has no op of its client's.
+void Stitcher::tell_message(const Passage &p) const {
+    Key key;
+    if (keys_.key_of(p.bp.identity.front(), p.ev, p.who, key) == KeyState::kKnown)
+        s_.hooks.message(p.t, p.who.host, p.spec.message, key);
 }
 
 // Of a call that waits for I/Os, or returns from queueing them or waiting for them.
 Fate Stitcher::of_call(Passage &p) {
-    if (!p.bp.ios_wait) return return_from_call(p);
-    enter_call(p, nullptr);
+    if (!p.bp.ios_wait && !p.bp.ios_submit) return ios_.return_from_call(p);
+    ios_.enter_call(p, nullptr);
     return Fate::kContext;
 }
 
@@ -168,41 +101,70 @@ Fate Stitcher::of_batch(Passage &p) {
     const bool reaches = p.bp.slot.reaches != kNoSlot;
     const bool opens_as_needed =
         does == BatchDo::kOpenOrWork || does == BatchDo::kOpenOrJoin || (does == BatchDo::kWork && reaches);
-    if (does == BatchDo::kOpen || (opens_as_needed && (!p.ts.batch || p.ts.batch->work.size() >= kBatchWork)))
-        open_batch(p.ts, p.bp, p.ev.ts_ns, p.who.tid);
-    if (reaches && p.ts.batch) {
-        p.ts.batch->reaches = true;
-        p.ts.batch->reached = std::max(p.ts.batch->reached, p.ev.slots[p.bp.slot.reaches].bits());
-        p.ts.batch->order = order_of(p.bp, p.ev, p.who.host);
-    }
+    if (does == BatchDo::kOpen || (opens_as_needed && (!p.ts.batch || Batches::is_full(*p.ts.batch))))
+        batches_.open(p.ts, p.bp, p.ev.ts_ns, p.who.tid);
+    if (reaches && p.ts.batch) batches_.reached(p);
     if (does != BatchDo::kClose && does != BatchDo::kLeave) return pass(p);
     if (p.ts.batch && does == BatchDo::kClose) p.ts.batch->declared = number_in(p.ev, p.bp.slot.members, -1);
     const Fate fate = pass(p);
-    if (does == BatchDo::kClose || (p.ts.batch && p.ts.batch->space == p.bp.batch_space)) close_batch(p.ts, p.ev.ts_ns);
+    if (does == BatchDo::kClose || (p.ts.batch && p.ts.batch->space == p.bp.batch_space))
+        batches_.close(p.ts, p.ev.ts_ns);
     return fate;
 }
 
 Fate Stitcher::pass(Passage &p) {
-    p.working = current(p.ts);
-    const Fate fate = resolve(p);
+    p.working = threads_.current(p.ts);
+    if (p.spec.ios.told == IoWindow::kBegin) p.found.op = &ios_.begin_told(p);
+    const Fate fate = resolver_.resolve(p);
     if (fate != Fate::kTransition) return fate;
-    const auto same = [&p](const TransitionKind &passed) { return passed.point == p.t.point; };
-    if (p.spec.once && p.found.op->transitions.any_kind(same)) return Fate::kContext;
-    apply(p);
+    applier_.apply(p);
     return fate;
 }
 
-Fate Stitcher::work_of(Batch &batch, Passage &p) {
-    p.t.evidence = Evidence::kBatch;
+void Stitcher::last_event(std::int64_t last_ns) {
+    settling_.last_event(last_ns);
+    threads_.each([this](ThreadState &ts) { batches_.report_open(ts); });
+    ios_.finish();
+}
+
+// Whether something finds an op or a batch for the point: its first key, or its thread where it has none.
+bool Stitcher::finds(const BoundPoint &bp, const Event &ev, const ThreadId &who) {
     Key key;
-    for (const auto &use : p.bp.bind)
-        if (key_of(use, p.ev, p.who, key) == KeyState::kKnown) bind_batch(batch, key);
-    p.t.batch = static_cast<std::int64_t>(batch.serial);
-    p.t.order = static_cast<std::uint32_t>(batch.work.size());
-    batch.work.push_back(p.t);
-    note_thread(p, ThreadPoint::of_batch(batch.serial));
-    ++p.bp.transitions;
-    return Fate::kBatch;
+    if (!bp.find.empty()) {
+        if (keys_.key_of(bp.find.front(), ev, who, key) != KeyState::kKnown) return false;
+        const std::uint64_t *ref = keys_.find(key);
+        const auto target = ref ? lives_.ops().resolve(*ref) : OpTable::Resolved{};
+        return target.op || target.batch;
+    }
+    for (const auto &use : bp.sole)
+        if (keys_.key_of(use, ev, who, key) == KeyState::kKnown && joins_.waits_alone(key)) return true;
+    if (!bp.sole.empty()) return false;
+    const BatchDo does = s_.plan.points[bp.spec].batch_do;
+    if (does != BatchDo::kWork && does != BatchDo::kOpenOrWork && does != BatchDo::kClose)
+        return threads_.current_op(who.host, who.tid) != nullptr;
+    // Work of a batch, and its end, are found on a thread that has one open; where nothing opens it, also on one that
+    // has worked for one before.
+    const ThreadState *ts = threads_.find(who.host, who.tid);
+    if (ts && ts->batch) return ts->batch->space == bp.batch_space;
+    return ts && does != BatchDo::kWork && !ts->done.empty();
+}
+
+// Events that are about no op: they tell something about their thread, or about a value.
+Fate Stitcher::note(const BoundPoint &bp, const Event &ev, ThreadState &ts, const ThreadId &who) {
+    const PointSpec &spec = s_.plan.points[bp.spec];
+    if (bp.mark != 0) {
+        if (bp.mark == awake_) ts.marks.clear();  // what it did before it waited is done
+        if (auto *marked_ns = ts.marked_ns(bp.mark)) *marked_ns = ev.ts_ns;
+        else ts.marks.emplace_back(bp.mark, ev.ts_ns);
+        if (s_.plan.behind && bp.mark == awake_ && !spec.aside)
+            lives_.keep_thread_point(who.host, who.tid, {ev.ts_ns, ThreadPoint::kNobody, bp.name_id});
+    }
+    return spec.learn != kNoFact ? keys_.learn(bp, spec, ev, who) : Fate::kContext;
+}
+
+void Stitcher::events_lost() {
+    threads_.each([](ThreadState &ts) { ts.marks.clear(); });
+    ios_.events_lost();
 }
 
 }  // namespace opline

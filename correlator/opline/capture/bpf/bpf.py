@@ -9,6 +9,7 @@ kernel headers: what the programs must know of the running kernel is looked up i
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 from collections.abc import Sequence
@@ -16,9 +17,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from opline.capture.bpf import syscalls, tasks
+from opline.capture.bpf import cgroups, event_trace, syscalls, tasks, uring
 from opline.capture.bpf.bridge import OWN_TGIDS, PERIOD_NS, RING_BYTES, Bridge, pid_namespace, possible_cpus
 from opline.capture.bpf.btf import Btf
+from opline.capture.bpf.requests import RequestStream, program_text
 from opline.errors import OplineError
 
 BRIDGE = Path(__file__).parent.with_name("_bridge.so")
@@ -29,15 +31,23 @@ KINDS = (
     "block_bio_queue", "block_getrq", "block_bio_backmerge", "block_bio_frontmerge", "block_split", "block_bio_remap",
     "block_bio_complete", "block_rq_insert", "block_rq_issue", "block_rq_bio", "block_rq_requeue", "block_rq_merge",
     "block_rq_remap", "block_rq_complete", "block_plug", "block_unplug", "syscall_entry", "syscall_exit",
-    "off_cpu",
+    "off_cpu", "process", "thread", "cgroup", "uring",
 )  # fmt: skip
 # block_rq_bio comes from the program of the issue.
 TRACEPOINTS = tuple(kind for kind in KINDS if kind.startswith("block_") and kind != "block_rq_bio")
+_PLUGS = ("block_plug", "block_unplug")  # which no record tells
 # Without these there are no block requests to speak of.
 _NEEDED = ("block_bio_queue", "block_rq_issue", "block_rq_complete")
 
+# Number of the bit where it is no enumerator: include/linux/blk-mq.h (blkdev.h before 5.16), RQF_FLUSH_SEQ, from Linux
+# 4.10 to 6.10.
+_RQF_FLUSH_SEQ_BEFORE_6_11 = 4
 _BIO_WALK = 256  # bios of a request that are named at its issue
+_BIOS_AT_ONCE = 16  # by one run of the program that walks along them; the kernel allows 33 tail calls
+_WALK = "bio_walk"  # that program
 _OWN_WALK = 32
+_OWN_BIOS = 4  # of a request of the tracer's own, where whole requests are recorded
+_OF_BOTH = ("lost_ring", "cpu_ns", "watermarks", "lost_events", "paths")  # counts of the bridge and of the writer
 _RECORD_BYTES = 128  # in the ring buffer, with its header
 _STATES_LEAST = 1024  # that may wait there of each CPU, however many CPUs there are
 _LARGEST_SPAN = 192  # of the BPF stack's 512 bytes
@@ -74,11 +84,18 @@ def definitions(btf: Btf) -> dict[str, int]:
     span("BIO", bio[1:])
     offset("O_BIO_PRIVATE", "bio", "bi_private")
     offset("O_BDEV_DISK", "block_device", "bd_disk")
+    offset("O_BDEV_DEV", "block_device", "bd_dev")
     span("DISK", [offset("O_DISK_MAJOR", "gendisk", "major"), offset("O_DISK_MINOR", "gendisk", "first_minor")])
     request = [
         offset("O_RQ_FLAGS", "request", "cmd_flags"), offset("O_RQ_LEN", "request", "__data_len"),
         offset("O_RQ_SECTOR", "request", "__sector"), offset("O_RQ_BIO", "request", "bio"),
+        offset("O_RQ_HCTX", "request", "mq_hctx"), offset("O_RQ_RQ_FLAGS", "request", "rq_flags"),
+        offset("O_RQ_TAG", "request", "tag"),
     ]  # fmt: skip
+    offset("O_RQ_FLUSH_SEQ", "request", "flush.seq")
+    offset("O_HCTX_NUMBER", "blk_mq_hw_ctx", "queue_num")
+    flush_seq = btf.enumerator("__RQF_FLUSH_SEQ")
+    out["RQF_FLUSH_SEQ"] = _RQF_FLUSH_SEQ_BEFORE_6_11 if flush_seq is None else flush_seq
     if btf.offset("request", "rq_disk") is not None:  # before 5.17
         offset("O_RQ_DISK", "request", "rq_disk")
     else:
@@ -104,10 +121,12 @@ def definitions(btf: Btf) -> dict[str, int]:
 class Collector:
     """Programs and bridge: ``Collector()``, ``start()``, … ``finish()``. All goes with the process, however it ends.
 
-    ``own``: processes whose I/O is left out. ``calls``: with the system calls of the process that ``follow`` names,
-    where this architecture's are known; ``states``: with the scheduler states of its threads. The attributes say
-    whether. ``records``: a pipe into which block events go as they are, instead of a session (opline.readers.ring).
-    Raises OplineError, one line that says what is missing.
+    ``own``: processes whose I/O is left out. ``tree``: with the forks, execs and exits of the process that ``follow``
+    names and of its descendants; ``calls``: with their system calls, where this architecture's are known; ``states``:
+    with the scheduler states of their threads. The attributes say whether. ``records``: a pipe into which block events
+    go as they are, instead of a session (opline.readers.ring). ``requests``: a folder for the trace of whole requests,
+    instead of single block events; ``trace``: one for the trace of all else. Raises OplineError, one line that says
+    what is missing.
     """
 
     def __init__(
@@ -118,6 +137,9 @@ class Collector:
         calls: bool = False,
         states: bool = False,
         records: int | None = None,
+        tree: bool = False,
+        requests: Path | None = None,
+        trace: Path | None = None,
     ) -> None:
         if os.geteuid() != 0:
             raise OplineError("block events through BPF need root")
@@ -125,34 +147,71 @@ class Collector:
             raise OplineError(f"{len(own)} processes to leave out, at most {OWN_TGIDS}")
         self._own = own
         btf = Btf.of_kernel()
-        tree = tasks.definitions(btf) if calls or states else None
-        registers = syscalls.definitions(btf) if calls and tree else None
-        switches = tasks.states(btf) if states and tree else None
+        offsets = tasks.definitions(btf) if records is None else None
+        clocks = tasks.time_namespaces(btf) if offsets else None
+        registers = syscalls.definitions(btf) if calls and offsets else None
+        rings = uring.definitions(btf) if registers else None
+        self._uring = uring.programs(btf) if rings else {}
+        switches = tasks.states(btf) if states and offsets else None
+        self.threads, self.tree = offsets is not None, tree and offsets is not None
         self.calls, self.states = registers is not None, switches is not None
+        of_cgroups = cgroups.definitions(btf)
+        self._more = tuple(cgroups.PROGRAMS) if of_cgroups and self.threads else ()
+        dirtied = cgroups.dirtied(btf) if of_cgroups and "MEMORY_V2" not in of_cgroups else None
+        self._dirtied = dirtied and dirtied[0]
+        if dirtied:
+            of_cgroups["A_dirty_mapping"] = dirtied[1]
         self._definitions = {
-            **definitions(btf), **(tree or {}), **(registers or {}), **(switches or {}),
-            "BIO_WALK": _BIO_WALK, "OWN_WALK": _OWN_WALK,
+            **definitions(btf), **of_cgroups,
+            **(offsets or {}), **(clocks or {}), **(registers or {}), **(rings or {}),
+            **(switches or {}),
+            "BIO_WALK": _BIO_WALK, "BIOS_AT_ONCE": _BIOS_AT_ONCE, "OWN_WALK": _OWN_WALK, "OWN_BIOS": _OWN_BIOS,
             "STATES_MOST": max(ring_bytes // 2 // _RECORD_BYTES // possible_cpus(), _STATES_LEAST),
         }  # fmt: skip
         self._records = records
         library = BRIDGE if records is None else LIVE_BRIDGE
-        self._bridge = Bridge(library, "the BPF programs", KINDS, self._definitions, ring_bytes, period_ns)
+        more = "" if requests is None else program_text(library)
+        self._bridge = Bridge(library, "the BPF programs", KINDS, self._definitions, ring_bytes, period_ns, more)
         if records is not None:
             self._bridge.library.live_open(records)
+        self._writes = trace is not None
+        if trace is not None:
+            event_trace.open_stream(self._bridge.library, trace)
+        self._prefix = "on" if requests is None else "request"
+        self._walk: Any = None
         self._programs = self._load()
+        self._requests: RequestStream | None = None
+        if requests is not None:
+            self._requests = RequestStream(self._bridge.library, self._bridge.bpf, requests, ring_bytes, KINDS)
+
+    def _function(self, program: str) -> str:
+        if program == self._dirtied:
+            return "on_writeback_dirty"
+        if program in self._uring:
+            return self._uring[program]
+        return f"{self._prefix if program in TRACEPOINTS else 'on'}_{program}"
 
     def _load(self) -> dict[str, Any]:
         bpf = self._bridge.bpf
         programs = {}
         names = [t for t in TRACEPOINTS if any(key.startswith(f"A_{t}_") for key in self._definitions)]
-        names += tasks.PROGRAMS if self.calls or self.states else ()
-        names += syscalls.PROGRAMS if self.calls else ()
+        if self._prefix == "request":
+            names = [name for name in names if name not in _PLUGS]
+        names += tasks.PROGRAMS if self.threads else ()
+        names += [*self._more, *([self._dirtied] if self._dirtied else [])]
+        names += [*syscalls.PROGRAMS, *self._uring] if self.calls else ()
         names += tasks.STATES if self.states else ()
         for name in names:
             programs[name] = self._bridge.attempt(
                 f"the kernel does not take the BPF program for {name}",
-                partial(bpf.load_func, f"on_{name}".encode(), bpf.RAW_TRACEPOINT),
+                partial(bpf.load_func, self._function(name).encode(), bpf.RAW_TRACEPOINT),
             )
+        if self._prefix == "request":
+            self._walk = self._bridge.attempt(
+                f"the kernel does not take the BPF program {_WALK}",
+                partial(bpf.load_func, f"request_{_WALK}".encode(), bpf.RAW_TRACEPOINT),
+            )
+            bpf[b"walks"][ctypes.c_int(0)] = ctypes.c_int(self._walk.fd)
         missing = [name for name in _NEEDED if name not in programs]
         if missing:
             raise OplineError(f"kernel {platform.release()} has no tracepoint {', '.join(missing)}")
@@ -162,6 +221,12 @@ class Collector:
     def tracepoints(self) -> list[str]:
         """Those that this kernel has, in the order of their kinds."""
         return list(self._programs)
+
+    @property
+    def programs(self) -> dict[str, int]:
+        """The descriptors of all programs, by what they are attached to or called by."""
+        found = {name: int(program.fd) for name, program in self._programs.items()}
+        return {**found, **({} if self._walk is None else {_WALK: int(self._walk.fd)})}
 
     def enabled(self) -> int:
         """What the programs record at the moment because a session has enabled it: a bit per kind, 0 for nothing."""
@@ -173,19 +238,24 @@ class Collector:
         for name in self._programs:
             self._bridge.attempt(
                 f"cannot attach to tracepoint {name}",
-                partial(bpf.attach_raw_tracepoint, tp=name.encode(), fn_name=f"on_{name}".encode()),
+                partial(bpf.attach_raw_tracepoint, tp=name.encode(), fn_name=self._function(name).encode()),
             )
         self._bridge.start([program.fd for program in self._programs.values()], self._own)
 
     def follow(self, pid: int) -> None:
-        """Record calls and states of this process and its children, from its next call or switch on."""
+        """Record this process and its descendants, from its next call, switch, fork or exec on."""
         self._bridge.follow(pid)
 
+    def tell_threads(self) -> None:
+        """Record who the threads are that run already in other PID namespaces than the root's. Raises OplineError."""
+        if self.threads:
+            self._bridge.run_iterator(tasks.RUNNING)
+
     def attach(self, pids: Sequence[int]) -> None:
-        """Record calls and states of these processes, which run already; before ``start()``. Raises OplineError in a
-        PID namespace, where the kernel's own numbers are not known.
+        """Record these processes, which run already, and their descendants; before ``start()``. In a PID namespace,
+        where the kernel's own numbers are not known, raises OplineError if calls or states are wanted of them.
         """
-        if not pids or not (self.calls or self.states):
+        if not pids or not self.tree or (pid_namespace() and not (self.calls or self.states)):
             return
         if pid_namespace():
             raise OplineError("processes that run already can be followed in the initial PID namespace only")
@@ -201,9 +271,28 @@ class Collector:
 
     def finish(self) -> dict[str, Any]:
         """Detach, pass on what is left, and say what happened."""
-        counts = self._bridge.finish(self._detach)
+        told: dict[str, Any] = {}
+
+        def end() -> None:
+            self._detach()
+            if self._requests is not None:
+                told.update(self._requests.finish())
+
+        counts = self._bridge.finish(end)
+        counts["paths"] = self._bridge.library.paths_told()
         if self._records is not None:
             self._bridge.library.live_close()
+        if self._writes:
+            counts["unwritten"] = int(self._bridge.library.bridge_close())
+        if told:
+            both = {name: counts[name] + told[name] for name in _OF_BOTH}
+            sent = {
+                name: counts["sent"].get(name, 0) + told["sent"].get(name, 0)
+                for name in (*counts["sent"], *told["sent"])
+            }
+            return {
+                **counts, **both, "requests": told, "sent": sent, "lost_ring": both["lost_ring"] + told["late"],
+            }  # fmt: skip
         return counts
 
     def _detach(self) -> None:

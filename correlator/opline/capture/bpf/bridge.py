@@ -15,10 +15,12 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from opline.capture.bpf import kernel_stub
+from opline.capture.machine.clocks import clock_offset_ns
 from opline.capture.machine.machine import how_to_get
 from opline.errors import OplineError
 from opline.scratch import scratch
@@ -27,13 +29,14 @@ RING_BYTES = 64 << 20
 PERIOD_NS = 3_000_000
 OWN_TGIDS = 8  # as in tracepoints/bridge_record.h
 
+_TRACING = 26  # BPF_PROG_TYPE_TRACING, include/uapi/linux/bpf.h
 _PID_NAMESPACE = Path("/proc/self/ns/pid")
 _INITIAL_PID_NAMESPACE = 0xEFFFFFFC  # PROC_PID_INIT_INO, include/linux/proc_ns.h
 
 _COUNTS = (
     "watermarks", "lost_events", "not_enabled", "lost_ring", "lost_nested", "lost_states", "late", "reordered",
-    "own_bios", "own_events", "own_overflow", "chain_cut", "untold_threads", "calls_32bit", "most_bytes", "cpu_ns",
-    "rounds",
+    "own_bios", "own_events", "own_overflow", "chain_cut", "untold_threads", "calls_32bit", "followed", "most_bytes",
+    "cpu_ns", "rounds", "first_ns", "last_ns",
 )  # fmt: skip
 
 
@@ -109,6 +112,7 @@ class Bridge:
         values = {
             **definitions,
             **pid_namespace(),
+            "CLOCK_OFFSET_NS": f"({clock_offset_ns()}ll)",
             "RING_PAGES": self._ring_bytes // os.sysconf("SC_PAGESIZE"),
             "CPU_COUNT": self._cpus,
         }
@@ -148,6 +152,29 @@ class Bridge:
         )  # fmt: skip
         if self._handle is None:
             raise OplineError("the BPF ring buffer cannot be mapped")
+
+    def run_iterator(self, name: str) -> None:
+        """Let the kernel run a program of type iterator (``bpf_iter__task``) for each object that there is now. Raises
+        OplineError.
+        """
+        self.attempt(f"the kernel does not take the BPF program {name}", partial(self._iterate, name.encode()))
+
+    def _iterate(self, name: bytes) -> None:
+        from bcc.libbcc import lib
+
+        program = self.bpf.load_func(name, _TRACING)
+        link = lib.bcc_iter_attach(program.fd, None, 0)
+        if link < 0:
+            raise OSError("bcc_iter_attach failed")
+        try:
+            descriptor = lib.bcc_iter_create(link)
+            if descriptor < 0:
+                raise OSError("bcc_iter_create failed")
+            with os.fdopen(descriptor, "rb", buffering=0) as text:
+                while text.read(1 << 16):
+                    pass
+        finally:
+            os.close(link)
 
     def enabled(self) -> int:
         """What the programs record at the moment because a session has enabled it: a bit per kind, 0 for nothing."""

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from opline.capture.bpf.btf import Btf
 
-PROGRAMS = ("sched_process_fork", "sched_process_exit")
+PROGRAMS = ("sched_process_fork", "sched_process_exec", "sched_process_exit")
+RUNNING = "bpf_iter__task"  # the iterator over the threads that there are
 STATES = ("sched_switch", "sched_waking")
 _UPID_BYTES = 16  # struct upid: int nr; struct pid_namespace *ns (include/linux/pid.h)
 
@@ -20,6 +21,28 @@ def definitions(btf: Btf) -> dict[str, int] | None:
             "O_TASK_TGID": btf.offset("task_struct", "tgid"),
             "O_TASK_SIGNAL": btf.offset("task_struct", "signal"),
             "O_SIGNAL_LIVE": btf.offset("signal_struct", "live"),
+            "O_TASK_COMM": btf.offset("task_struct", "comm"),
+            "O_TASK_LEADER": btf.offset("task_struct", "group_leader"),
+            "O_TASK_START": btf.offset("task_struct", "start_time"),
+            "O_TASK_THREAD_PID": btf.offset("task_struct", "thread_pid"),
+            "O_PID_LEVEL": btf.offset("pid", "level"),
+            "O_PID_NUMBERS": btf.offset("pid", "numbers"),
+            "O_UPID_NS": btf.offset("upid", "ns"),
+            "UPID_BYTES": _UPID_BYTES,
+            "O_PIDNS_INUM": btf.offset("pid_namespace", "ns.inum"),
+            "ROOT_NUMBERS": 1,
+        }
+    )
+
+
+def time_namespaces(btf: Btf) -> dict[str, int] | None:
+    """Offsets that say in which time namespace a thread is; None where this kernel has no such namespaces."""
+    return _known(
+        {
+            "O_TASK_NSPROXY": btf.offset("task_struct", "nsproxy"),
+            "O_NSPROXY_TIME": btf.offset("nsproxy", "time_ns"),
+            "O_TIMENS_INUM": btf.offset("time_namespace", "ns.inum"),
+            "O_TIMENS_MONOTONIC": btf.offset("time_namespace", "offsets.monotonic"),
         }
     )
 
@@ -34,15 +57,9 @@ def states(btf: Btf) -> dict[str, int] | None:
     tasks = [i for i, argument in enumerate(arguments) if argument.struct == "task_struct"]
     if len(tasks) != 2 or 0 in tasks or not waking or waking[0].struct != "task_struct":
         return None
-    found = {
+    found: dict[str, int | None] = {
         "A_sched_switch_prev": tasks[0],
         "A_sched_switch_next": tasks[1],
-        "O_TASK_THREAD_PID": btf.offset("task_struct", "thread_pid"),
-        "O_PID_LEVEL": btf.offset("pid", "level"),
-        "O_PID_NUMBERS": btf.offset("pid", "numbers"),
-        "O_UPID_NS": btf.offset("upid", "ns"),
-        "UPID_BYTES": _UPID_BYTES,
-        "O_PIDNS_INUM": btf.offset("pid_namespace", "ns.inum"),
     }
     state = next((i for i in range(1, len(arguments)) if i not in tasks), None)
     if state is not None:

@@ -5,6 +5,7 @@
                                           [--ring-bytes N] [--period-us N] [--wait-enabled SECONDS]
                                           [--follow-fd N [--calls] [--states]]
                                           [--attach-pid PID]... [--probes FILE --trace DIR] [--records-fd N]
+                                          [--requests DIR] [--trace DIR]
     python -P -m opline.capture.collectors.collector --check
 
 Block events; with ``--probes`` instead the hits of the probes that FILE declares
@@ -19,14 +20,21 @@ Contract with whoever starts it (``opline record`` does):
   programs are attached and the session records; from here on no block event is missed. With ``"enabled": false`` they
   are attached, but no session has enabled ``block:*`` within ``--wait-enabled`` seconds (default 5); events flow as
   soon as one does. ``{"error": "..."}``: it ends with status 1. End of file without a line: it died.
-- With ``--follow-fd N``, a socket: of one process and of whom it forks ``--calls``, system calls (``syscall:*``), and
-  ``--states``, when its threads ran, waited for a CPU and slept (``sched:*``); in the same channel. When it is ready
+- With ``--follow-fd N``, a socket: of one process and its descendants the forks, execs and exits
+  (``sched:process_*``); with ``--calls`` their system calls (``syscall:*``), with ``--states`` when their threads ran,
+  waited for a CPU and slept (``sched:off_cpu``); in the same channel. When it is ready
   the collector waits for that process' number as a line of text, and answers with a line once the process will be
-  recorded from its next call or switch on; end of file: there will be none. ``--attach-pid``: those of this process,
-  which runs already, and of whom it forks from now on.
+  recorded from its next call, switch, fork or exec on; end of file: there will be none. ``--attach-pid``: the same
+  of this process, which runs already, and of whom it forks from now on.
 - With ``--records-fd N``, a pipe: block events go into it as they are (opline.readers.ring), and not into a session,
   of which there is none; the end of file comes with the end.
+- With ``--trace DIR``: its events are a trace of its own in ``DIR/block``, while the session has them enabled. Without
+  there are none.
+- With ``--requests DIR``: whole requests, as a trace of their own in that folder, while the session records
+  ``block:watermark``; the session has no single steps then.
 - Left out is the I/O of the processes given by ``--exclude-pid``, of every ``lttng-consumerd``, and its own.
+- ``begin_ns`` and ``end_ns`` of its two lines are the monotonic times between which it recorded: with them the
+  recorder knows whether it was told to end too early, by whomever.
 - SIGTERM (without ``--ready-fd`` Ctrl-C as well; with it Ctrl-C is the recorder's business): detach, pass on what is
   left, write the final counts as one line of JSON to standard output, end with status 0. That takes some 0.1 s. Do it
   before the session is stopped: what comes after is ``not_enabled``.
@@ -51,7 +59,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opline.capture.bpf import bpf
+from opline.capture.bpf import bpf, event_trace
 from opline.capture.bpf.bridge import OWN_TGIDS, PERIOD_NS, RING_BYTES, pid_namespace
 from opline.capture.probes.budget import WINDOW_NS
 from opline.errors import OplineError
@@ -138,15 +146,22 @@ def _collect(options: argparse.Namespace) -> None:
         probes, programs = from_json(options.probes.read_text())
         collector = Declared(probes, programs, options.trace, options.ring_bytes, period_ns, options.budget)
     else:
-        records = options.records_fd
-        collector = bpf.Collector(own, options.ring_bytes, period_ns, options.calls, options.states, records)
+        records, tree = options.records_fd, options.follow_fd is not None or bool(options.attach_pid)
+        collector = bpf.Collector(
+            own, options.ring_bytes, period_ns, options.calls, options.states, records, tree, options.requests,
+            options.trace and options.trace / event_trace.CHANNEL,
+        )  # fmt: skip
         collector.attach(options.attach_pid)
     collector.start()
     ready: dict[str, Any] = {"ready": True}
     if isinstance(collector, bpf.Collector):
         ready["enabled"] = wait_enabled(collector, options.wait_enabled)
+        try:
+            collector.tell_threads()
+        except OplineError as error:
+            ready["threads_untold"] = error.message
         ready["tracepoints"], ready["excluded_pids"] = collector.tracepoints, own
-        ready["calls"], ready["states"] = collector.calls, collector.states
+        ready["tree"], ready["calls"], ready["states"] = collector.tree, collector.calls, collector.states
     else:
         ready["placed"], ready["absent"], ready["stepped"] = collector.placed, collector.absent, collector.stepped
         ready["entry_ns"], ready["return_ns"] = collector.entry_ns, collector.return_ns
@@ -155,7 +170,8 @@ def _collect(options: argparse.Namespace) -> None:
             time.sleep(WINDOW_NS / 1e9)
             collector.look()
     ready["initial_pid_namespace"] = not pid_namespace()  # else threads outside of ours have tid -1
-    ready["setup_ns"] = time.monotonic_ns() - started
+    ready["begin_ns"] = time.monotonic_ns()  # from here on all that the session enabled is recorded
+    ready["setup_ns"] = ready["begin_ns"] - started
     _say(options.ready_fd, ready)
     if isinstance(collector, bpf.Collector) and options.follow_fd is not None:
         follow(collector, options.follow_fd)
@@ -167,7 +183,9 @@ def _collect(options: argparse.Namespace) -> None:
             collector.look()
     stopping = time.monotonic_ns()
     counts = collector.finish()
-    _say(None, {**counts, "ran_ns": stopping - started, "finish_ns": time.monotonic_ns() - stopping})
+    _say(
+        None, {**counts, "end_ns": stopping, "ran_ns": stopping - started, "finish_ns": time.monotonic_ns() - stopping}
+    )
 
 
 def _check() -> None:
@@ -184,15 +202,16 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--ring-bytes", type=int, default=RING_BYTES, help="size of the BPF ring buffer (64 MiB)")
     parser.add_argument("--period-us", type=int, default=PERIOD_NS // 1000, help="how often it is emptied (3000)")
     parser.add_argument("--wait-enabled", type=float, default=5.0, help="seconds to wait for a session's block:*")
-    parser.add_argument("--follow-fd", type=int, help="socket on which to hear whose calls and states")
-    parser.add_argument("--attach-pid", type=int, action="append", default=[], help="whose calls and states, too")
+    parser.add_argument("--follow-fd", type=int, help="socket on which to hear who is recorded")
+    parser.add_argument("--attach-pid", type=int, action="append", default=[], help="who is recorded, too")
     parser.add_argument("--calls", action="store_true", help="system calls too")
     parser.add_argument("--states", action="store_true", help="threads' states too")
     parser.add_argument("--probes", type=Path, metavar="FILE", help="hits of the probes declared there instead")
-    parser.add_argument("--trace", type=Path, metavar="DIR", help="where to make the trace of these hits")
+    parser.add_argument("--trace", type=Path, metavar="DIR", help="where to make the trace of events, or of these hits")
     parser.add_argument("--budget", type=float, metavar="SHARE", help="what hits may cost, of a processor's time")
     parser.add_argument("--trial", action="store_true", help="look at what they cost for a second first")
     parser.add_argument("--records-fd", type=int, metavar="N", help="a pipe for the records, instead of a session")
+    parser.add_argument("--requests", type=Path, metavar="DIR", help="whole requests, as a trace there")
     parser.add_argument("--check", action="store_true", help="say whether block events can be captured here, and end")
     return parser.parse_args(arguments)
 

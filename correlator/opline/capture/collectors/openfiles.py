@@ -7,8 +7,8 @@ Says ``{"ready": true}`` on a line of standard output, or ``{"error": "..."}``. 
 and closes on every file system of a block device, of whom the recorder forks from then on and their descendants, and
 maps each regular file when it is opened or closed, until it has a place, and whenever a writer closes it. At SIGTERM it
 maps all files once more, for which the kernel writes out what it still has of them in memory, writes FILE
-(docs/stitching.md, "Extents") and says what it did as one line of JSON. Files in FILE's folder are left out. Needs
-root; Linux 4.20 (FAN_MARK_FILESYSTEM).
+(docs/internals/stitching.md, "Extents") and says what it did as one line of JSON. Files in FILE's folder are left out.
+Needs root; Linux 4.20 (FAN_MARK_FILESYSTEM).
 
 What it can't see: a file opened in the instant in which its file system is mounted; what an overlay (a container's
 root) or a btrfs hides of the device; files inherited as open; where a file was that moved twice; in a container, what
@@ -26,6 +26,7 @@ import signal
 import stat
 import struct
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -254,6 +255,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.stdout.write(json.dumps({"ready": True}) + "\n")
     sys.stdout.flush()
     _watch(watch, files, family, wake)
+    end_ns = time.monotonic_ns()
     files.finish()
     document = files.document()
     folder.write(options.file.name, json.dumps(document) + "\n", TRACERS)
@@ -263,6 +265,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "not_mapped": files.too_many,
         "overflows": files.overflows + family.overflows,
         "forks_reported": family.exact,
+        "end_ns": end_ns,
     }
     sys.stdout.write(json.dumps(report) + "\n")
     return 0

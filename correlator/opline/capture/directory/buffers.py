@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from opline.capture.directory.place import Place
-from opline.capture.machine.processes import Process
 from opline.errors import OplineError
 from opline.readers.layout import Layout, layout_of
 from opline.readers.metadata import metadata_text
@@ -37,8 +36,9 @@ _RECORD = struct.Struct(
 class Buffers:
     """The buffers of one recorder's session."""
 
-    def __init__(self, recorder: Process) -> None:
-        self._folder = _TMPFS / f"opline-{os.geteuid()}-{recorder.pid}-{recorder.start_ticks}"
+    def __init__(self, name: str) -> None:
+        """``name``: of the recorder's folder in the runtime directory (leftovers.State)."""
+        self._folder = _TMPFS / f"opline-{os.geteuid()}-{name}"
         self.path = self._folder / "lttng"  # for LTTng
 
     def make(self) -> bool:

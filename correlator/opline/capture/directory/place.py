@@ -10,20 +10,24 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
+from opline import locks
 from opline.capture.directory.recording import TRACE_NAME
 from opline.errors import OplineError, UsageError
+from opline.folder import Folder
+from opline.paths import LOCK_NAME
 
 ROOM_NAME = ".room"
 _MOST_NAMES = 1000
 _ROOM_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Place:
-    """The directory; ``made``: it was not there before."""
+    """The directory; ``made``: it was not there before. ``lock`` tells analyses that its recorder lives."""
 
     path: Path
     made: bool
+    lock: int = -1
 
     @classmethod
     def claim(cls, wanted: Path, any_name: bool) -> Place:
@@ -42,6 +46,19 @@ class Place:
             except OSError as error:
                 raise OplineError(f"{wanted} cannot be made: {error.strerror}") from error
         raise AssertionError
+
+    def hold(self) -> None:
+        """Hold the lock of the recording until ``let_go()``. Never raises: a file system may have no locks."""
+        with contextlib.suppress(OSError), Folder(self.path) as folder:
+            self.lock = locks.make(LOCK_NAME, folder.descriptor) or -1
+
+    def let_go(self) -> None:
+        """The recording is over. Never raises."""
+        if self.lock >= 0:
+            with contextlib.suppress(OSError):
+                (self.path / LOCK_NAME).unlink(missing_ok=True)
+            os.close(self.lock)
+            self.lock = -1
 
     def reserve(self) -> None:
         """Keep room on the disk for the manifest, which says what is missing when the disk is full. Never raises."""

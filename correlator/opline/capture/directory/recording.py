@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from opline.capture.directory.promises import Promise
 from opline.capture.machine.devices import BlockDevice
 from opline.capture.machine.machine import ClockSample, Host
 from opline.errors import OplineError
@@ -26,15 +27,21 @@ STDOUT_NAME = "stdout.txt"
 STDERR_NAME = "stderr.txt"
 SCHEMA = "opline-recording"
 SCHEMA_VERSION = 1
-FAILURES = ("tracer_died", "writes_failed", "collector_died", "streams_stuck")
+FAILURES = (
+    "tracer_died", "writes_failed", "collector_died", "streams_stuck", "not_recorded", "events_unaccounted",
+    "events_of_others", "maps_missing",
+)  # fmt: skip
 
 
 @dataclass(slots=True)
 class Command:
-    """The traced command. ``exit_code`` or ``signal`` is None while it runs and where the other applies."""
+    """The traced command. ``exit_code`` or ``signal`` is None while it runs and where the other applies. ``pid``: its
+    process, as the trace's events number it: in the root PID namespace.
+    """
 
     argv: list[str]
     cwd: str
+    pid: int | None = None
     exit_code: int | None = None
     signal: int | None = None
     begin_monotonic_ns: int | None = None
@@ -88,9 +95,12 @@ class Recording:
     tracing_ended: str = ""  # before the command did: "size_limit", "disk_space", "sessiond_died", "consumerd_died"
     write_failed: bool = False  # the tracer could not write some packets: what they held is not known
     gaps: list[Gap] = field(default_factory=list)
+    promises: list[Promise] = field(default_factory=list)  # what was to be recorded, and whether it was
     clocks_after: ClockSample | None = None
     channels: list[ChannelNote] = field(default_factory=list)
     devices: list[BlockDevice] = field(default_factory=list)
+    completed_before: dict[str, dict[str, int]] = field(default_factory=dict)  # machine.devices.completed
+    completed_after: dict[str, dict[str, int]] = field(default_factory=dict)
     preload: list[str] = field(default_factory=list)
     collector: dict[str, Any] | None = None
     probes: dict[str, Any] | None = None  # those that the model declares
@@ -112,7 +122,10 @@ class Recording:
 
     def failed(self) -> list[str]:
         """Why something is missing that was to be recorded; empty if all is there, or the user wanted no more."""
-        return list(dict.fromkeys(gap.why for gap in self.gaps if gap.loss in FAILURES or self._no_room(gap)))
+        gaps = [gap.why for gap in self.gaps if gap.loss in FAILURES or self._no_room(gap)]
+        broken = [promise.why for promise in self.promises if promise.kept is False]
+        told = [why for why in broken if not any(why in gap for gap in gaps)]
+        return list(dict.fromkeys([*gaps, *told, *(why for p in self.promises if (why := p.lost_too_much()))]))
 
     def _no_room(self, gap: Gap) -> bool:
         return gap.loss == "recording_cut_short" and self.tracing_ended == "disk_space"

@@ -18,7 +18,7 @@ from pathlib import Path
 from opline.capture.machine import processes
 from opline.scratch import scratch
 
-_EVENTS = re.compile(r"^\s*(\d+) Event messages?$", re.MULTILINE)
+_EVENTS = re.compile(r"^[^\S\n]*+(\d++) Event messages?$", re.MULTILINE)
 
 
 def _channel_views(trace: Path, place: Path) -> Iterator[tuple[str, str, Path]]:

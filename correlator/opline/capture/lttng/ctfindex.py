@@ -31,6 +31,7 @@ class ChannelIndex:
     content_bytes: int = 0
     discarded_events: int = 0
     lost_packets: int = 0
+    begins_ns: list[int] = field(default_factory=list)  # when each stream's first packet begins
     ends_ns: list[int] = field(default_factory=list)  # when each stream's last packet ends
     short_from_ns: list[int] = field(default_factory=list)  # begins of packets that are not whole in their file
     damaged: int = 0  # index files that are cut off or not index files
@@ -50,9 +51,11 @@ def _add(index: ChannelIndex, data: bytes, stream_bytes: int) -> None:
         index.damaged += 1
     discarded = end = 0
     expected: int | None = None
+    first: int | None = None
     for at in range(_HEADER.size, _HEADER.size + body - body % size, size):
         offset, packet, content, begin, end, discarded, _stream = _PACKET.unpack_from(data, at)
         index.packets += 1
+        first = begin if first is None else first
         if offset + packet // 8 > stream_bytes:
             index.short_from_ns.append(begin)
         index.content_bytes += content // 8
@@ -62,7 +65,8 @@ def _add(index: ChannelIndex, data: bytes, stream_bytes: int) -> None:
                 index.lost_packets += number - expected
             expected = number + 1
     index.discarded_events += discarded & COUNT_MASK
-    if index.packets:
+    if first is not None:
+        index.begins_ns.append(first)
         index.ends_ns.append(end)
 
 

@@ -15,39 +15,46 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from opline.applications import table
+
 MIB = 1 << 20
 
 APP_CHANNEL = "app"
 KERNEL_CHANNEL = "kernel"
-BLOCK_CHANNEL = "block"
+BLOCK_CHANNEL = "block"  # of a trace of its own, which the collector writes
+CONTROL_CHANNEL = "control"  # by what is enabled there, the session says which events the collector writes
+REQUESTS_CHANNEL = "requests"  # likewise
 BLOCK_PROVIDER = "block"
 CALL_PROVIDER = "syscall"
 STATE_PROVIDER = "sched"  # what the recorded threads did, of the same collector
 RING_CHANNEL = "shim"
-RING_PROVIDER = "cephring"  # the collector's, for what threads write as
-SHIM_PROVIDER = "cephshim"
 
-#: All of the collector's but ``block_plug`` and ``block_unplug``: those are a fifth of its events and nothing is
-#: concluded from them, so they are recorded only if ``block:`` is asked for. By name: of ``block:*`` with exclusions
-#: lttng-sessiond 2.13.9 dies (``lttng list`` of such a session: a fault in strlen).
-_BLOCK_EVENTS = tuple(
-    f"{BLOCK_PROVIDER}:{name}"
-    for name in ("block_bio_*", "block_rq_*", "block_getrq", "block_split", "watermark", "lost")
-)
+#: Besides the records of block requests, which the collector writes by itself. Single block events are recorded if
+#: ``block:`` is asked for.
+_BLOCK_EVENTS = (f"{BLOCK_PROVIDER}:watermark", f"{BLOCK_PROVIDER}:lost")
+
+#: Which processes are the recorded ones, which program each of them ran when, and who a thread is that has another
+#: number in its own PID namespace: a few events per process.
+_PROCESS_EVENTS = (f"{STATE_PROVIDER}:process_*",)
 
 #: Recorded when neither a model nor ``--events`` says what the application's events are: opline's own provider.
 DEFAULT_GLOBS = ("opline:*",)
+#: Recorded besides where no model says what is wanted: the model `syscalls` claims them.
+CALL_GLOBS = ("syscall_entry_*", "syscall_exit_*", "io_uring_*")
 
 #: 512 KiB x 4 (LTTng's default) lost 94 k of 2 M events under contention, 4 MiB x 8 none of 20 M.
 SUBBUF_BYTES = 4 * MIB
 SUBBUF_COUNT = 8
 _SMALLEST_SUBBUF = 64 << 10
 
-APP_CONTEXTS = ("vpid", "vtid", "procname")
+#: ``vpid`` and ``vtid`` are numbers of the PID namespace whose inode ``pid_ns`` is.
+APP_CONTEXTS = ("vpid", "vtid", "procname", "pid_ns")
 KERNEL_CONTEXTS = ("pid", "tid", "procname")
 
-#: ``lttng_statedump_block_device`` gives the names of the devices.
-KERNEL_EVENTS = ("block_*", "lttng_statedump_block_device")
+#: ``lttng_statedump_block_device`` gives the names of devices, ``sched_process_*`` which processes are the command's.
+KERNEL_EVENTS = (
+    "block_*", "lttng_statedump_block_device", "sched_process_fork", "sched_process_exec", "sched_process_exit",
+)  # fmt: skip
 #: What threads did, unless that is not wanted.
 STATE_EVENTS = ("sched_switch", "sched_wakeup", "sched_wakeup_new", "sched_waking")
 KERNEL_SYSCALLS = (
@@ -103,15 +110,17 @@ def sort_globs(claims: Iterable[str]) -> Globs:
     kernel: dict[str, None] = {}
     syscalls: dict[str, None] = {}
     calls: dict[str, None] = {}
-    block = False
+    block, relayed = False, table.relayed()
     for glob in claims:
         if glob.startswith(f"{BLOCK_PROVIDER}:"):
             block = True
-        elif glob.startswith((f"{STATE_PROVIDER}:", f"{RING_PROVIDER}:")):
+        elif glob.startswith((f"{STATE_PROVIDER}:", *(f"{provider}:" for provider in relayed))):
             continue  # in a collector's channel, and only if they are asked for, or come that way
-        elif glob.startswith((f"{CALL_PROVIDER}:", "syscall_")):
+        elif glob.startswith((f"{CALL_PROVIDER}:", "syscall_", "io_uring_")):
             call = glob.removeprefix(f"{CALL_PROVIDER}:")
             calls[call] = None
+            if call.startswith("io_uring_"):
+                continue  # of io_uring's requests, which LTTng's kernel domain does not have
             name = call.removeprefix("syscall_").removeprefix("entry_").removeprefix("exit_")
             if name and "*" not in name:
                 syscalls[name] = None
@@ -121,9 +130,9 @@ def sort_globs(claims: Iterable[str]) -> Globs:
             kernel[glob] = None
     ours = (
         f"{BLOCK_PROVIDER}:block_rq_issue", f"{CALL_PROVIDER}:syscall_entry_read",
-        f"{STATE_PROVIDER}:off_cpu", f"{RING_PROVIDER}:aio_submit",
+        f"{STATE_PROVIDER}:off_cpu", *(f"{provider}:aio_submit" for provider in relayed),
     )  # fmt: skip
-    providers = (BLOCK_PROVIDER, CALL_PROVIDER, STATE_PROVIDER, RING_PROVIDER)
+    providers = (BLOCK_PROVIDER, CALL_PROVIDER, STATE_PROVIDER, *relayed)
     all_of_them = tuple(f"{p}:*" for p in providers)
     exclude = {g: all_of_them for g in app if any(fnmatch.fnmatchcase(name, g) for name in ours)}
     return Globs(tuple(app), tuple(kernel), tuple(syscalls), tuple(calls), block, exclude)
@@ -167,14 +176,16 @@ def fit_subbuf_bytes(wanted: int, count: int, cpus: int, channels: int, free: in
     return size
 
 
-def ring_events(app: Iterable[str]) -> tuple[str, ...]:
-    """Globs of the events by which the shim's collector sends on what these globs ask of the shim; empty if nothing."""
+def ring_events(app: Iterable[str], relayed: str) -> tuple[str, ...]:
+    """Globs of the events by which a shim's collector (its provider: `relayed`) passes on what these globs ask of the
+    shim; empty if nothing.
+    """
     found: dict[str, None] = {}
     for glob in app:
         provider, _, event = glob.partition(":")
-        if fnmatch.fnmatchcase(SHIM_PROVIDER, provider):
-            found[f"{RING_PROVIDER}:{event or '*'}"] = None
-    return (*found, f"{RING_PROVIDER}:lost") if found else ()
+        if fnmatch.fnmatchcase(table.relayed()[relayed], provider):
+            found[f"{relayed}:{event or '*'}"] = None
+    return (*found, f"{relayed}:lost") if found else ()
 
 
 def plan_channels(
@@ -197,10 +208,12 @@ def plan_channels(
         channels.append(Channel(APP_CHANNEL, False, globs.app, tuple(contexts)))
     if bpf:
         calls = tuple(f"{CALL_PROVIDER}:{glob}" for glob in globs.calls)
-        events = (f"{BLOCK_PROVIDER}:*",) if globs.block else _BLOCK_EVENTS
-        channels.append(Channel(BLOCK_CHANNEL, False, (*events, *calls, *((f"{STATE_PROVIDER}:*",) if states else ()))))
+        events: tuple[str, ...] = (f"{BLOCK_PROVIDER}:*",) if globs.block else _BLOCK_EVENTS
+        sched = (f"{STATE_PROVIDER}:*",) if states else _PROCESS_EVENTS
+        channels.append(Channel(CONTROL_CHANNEL, False, (*events, *calls, *sched)))
     if rings:
-        channels.append(Channel(RING_CHANNEL, False, ring_events(globs.app)))
+        events = tuple(event for relayed in table.relayed() for event in ring_events(globs.app, relayed))
+        channels.append(Channel(RING_CHANNEL, False, events))
     free = shared_memory_free_bytes()
     if kernel:
         events = tuple(dict.fromkeys(KERNEL_EVENTS + (STATE_EVENTS if states else ()) + globs.kernel_events))

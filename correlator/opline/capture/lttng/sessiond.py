@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import secrets
 import shutil
 import signal
 import socket
@@ -22,7 +23,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from opline.capture.directory.leftovers import State
+from opline.capture.directory.state import State
 from opline.capture.machine import processes
 from opline.errors import OplineError
 from opline.folder import OURS, Folder
@@ -31,8 +32,10 @@ SYSTEM_RUNDIR = Path("/run/lttng")
 _CLIENT_SOCKET = "client-lttng-sessiond"
 _PROGRAMS = ("lttng-sessiond", "lttng-consumerd")
 _APPS_SOCKET = "lttng-ust-sock-8"  # 8: the protocol of LTTng-UST 2.7 to 2.13
+_BOUND = "bound"  # the folder in which the daemon makes that socket
 _GONE_WITHIN_S = 5.0
 _READY_WITHIN_S = 20.0
+_LOOK_S = 0.05
 
 # Said by every daemon in a container; harmless.
 _SOURCE_PLACE = re.compile(r" \(in \w+\(\) at [\w.-]+:\d+\)$")
@@ -85,6 +88,7 @@ class Sessiond:
     mask: frozenset[int]
     log: Path | None = None
     has_modules: bool = False  # it loaded lttng-modules, and takes them out again
+    started: processes.Process | None = None  # the child, with all that it and its helpers run
 
     def environment(self) -> dict[str, str]:
         """Environment for ``lttng`` and for everything that is to be traced."""
@@ -181,15 +185,20 @@ class Sessiond:
         self.child.wait()
         consumers.wait("consumer daemon", _GONE_WITHIN_S)
         consumers.close()
-        self.child = None
+        self._end_helpers()
         return True
 
     def stop(self) -> None:
-        """End the daemon if it is ours; its consumers end with it."""
+        """End the daemon if it is ours; its consumers and helpers end with it, however it ended."""
         if self.child is not None:
-            if processes.end_child(self.child, patience_s=10.0) == -signal.SIGKILL:
-                processes.kill_group(self.child.pid)  # its helpers, which it would have ended itself
-            self.child = None
+            processes.end_child(self.child, patience_s=10.0)
+            self._end_helpers()
+
+    def _end_helpers(self) -> None:
+        """The daemon and its consumers each have a process ``lttng-runas``, and do not end it if they are killed."""
+        self.child = None
+        if self.started is not None:
+            processes.kill_session(self.started)
 
 
 def _without_time(line: str) -> str:
@@ -251,20 +260,26 @@ def attach(mode: str, state: State, mask: Iterable[int], kernel: bool) -> Sessio
 
 
 def _start_private(state: State, mask: frozenset[int], kernel: bool) -> Sessiond:
-    home = state.folder / "home"
+    home = state.folder / secrets.token_urlsafe(16)
     rundir = home / ".lttng"
     rundir.mkdir(parents=True)
     for folder in (home, rundir):
-        folder.chmod(0o755)  # processes of other users below the command must reach the application socket
+        # Processes of other users below the command must reach the application socket, and no other process: the path
+        # is a secret that the command's environment has, and nobody can list the folder that it is in.
+        folder.chmod(0o711)
     apps = rundir / _APPS_SOCKET
     if len(str(apps)) > 107:
         raise OplineError(f"{apps} is too long for a Unix socket: set OPLINE_RUNTIME_DIR to a shorter path")
-    argv = ["lttng-sessiond", "--sig-parent", f"--apps-sock={apps}"]
-    if not kernel:
-        argv.append("--no-kernel")
     root = os.geteuid() == 0
     propagation = _propagation() if root else None
     isolated = propagation is not None
+    # /proc/net/unix shows the path by which a socket was bound, and /proc/PID/cmdline the arguments, to everybody: the
+    # path that the daemon knows is in a folder that no other user can enter, and the socket has a second, secret name.
+    bound = state.folder / _BOUND / _APPS_SOCKET if root else apps
+    bound.parent.mkdir(mode=0o700, exist_ok=True)
+    argv = ["lttng-sessiond", "--sig-parent", f"--apps-sock={bound}"]
+    if not kernel:
+        argv.append("--no-kernel")
     if root and not isolated and answers(SYSTEM_RUNDIR / _CLIENT_SOCKET):
         raise OplineError("a second session daemon needs a mount namespace, forbidden here: use --sessiond system")
     if propagation is not None:
@@ -273,16 +288,30 @@ def _start_private(state: State, mask: frozenset[int], kernel: bool) -> Sessiond
         argv = ["unshare", "--mount", "--propagation", propagation, "sh", "-c", script, "sh", *argv]
     env = dict(os.environ, LTTNG_HOME=str(home))
     log = state.folder / "sessiond.log"
+    ready = _Ready()
     with Folder(state.folder, follow=False) as ours, os.fdopen(ours.create(log.name, OURS), "wb") as sink:
         child = processes.start(
             argv, env=env, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, mask=mask, new_session=True
         )
-    state.add("sessiond", child.pid, ("unshare", "sh", "lttng-sessiond"))  # one runs the next
+    started = state.add("sessiond", child.pid, ("unshare", "sh", "lttng-sessiond", *_consumers()))  # one runs the next
     prefix = _enter(child.pid) if isolated else ()
     where = str(SYSTEM_RUNDIR) if root else str(rundir)
-    daemon = Sessiond("private", where, child, home, prefix, mask, log, kernel)
-    _await_ready(daemon)
+    daemon = Sessiond("private", where, child, home, prefix, mask, log, kernel, started)
+    _await_ready(daemon, ready)
+    if bound != apps:
+        try:
+            os.link(bound, apps)
+        except OSError as error:
+            daemon.stop()
+            why = f"{error.strerror}: set OPLINE_RUNTIME_DIR to a folder with hard links"
+            raise OplineError(f"{apps}: {why}") from error
     return daemon
+
+
+def _consumers() -> list[str]:
+    """Where distributions have the program of consumer daemons: it is on no path (lttng-tools, ``libexec``)."""
+    places = ("lib/lttng/libexec", "lib/*/lttng/libexec", "libexec/lttng", "local/lib/lttng/libexec")
+    return [str(found) for place in places for found in Path("/usr").glob(f"{place}/lttng-consumerd")]
 
 
 def _enter(pid: int) -> tuple[str, ...]:
@@ -290,11 +319,32 @@ def _enter(pid: int) -> tuple[str, ...]:
     return ("nsenter", f"--mount=/proc/{pid}/ns/mnt", f"--root=/proc/{pid}/root", f"--wd=/proc/{pid}/root")
 
 
-def _await_ready(daemon: Sessiond) -> None:
-    """Wait for SIGUSR1, which ``--sig-parent`` sends when the daemon takes commands."""
+class _Ready:
+    """Whether SIGUSR1 has come, which ``--sig-parent`` sends when the daemon takes commands. The calling thread blocks
+    the signal. A thread of a library (DuckDB's, a notebook's) may not, and gets the signal whenever the calling thread
+    is not in sigtimedwait(2): the default action would end the process, so there is a handler. Python runs the handler
+    in the main thread, and may do so while that thread waits: ``wait`` looks for both, in short turns.
+    """
+
+    def __init__(self) -> None:
+        self._came = False
+        signal.signal(signal.SIGUSR1, self._take)
+
+    def _take(self, *_: object) -> None:
+        self._came = True
+
+    def wait(self, seconds: float) -> bool:
+        """True: the signal has come. False: not within this time."""
+        until = time.monotonic() + seconds
+        while not self._came and (left := until - time.monotonic()) > 0:
+            self._came = signal.sigtimedwait({signal.SIGUSR1}, min(left, _LOOK_S)) is not None or self._came
+        return self._came
+
+
+def _await_ready(daemon: Sessiond, ready: _Ready) -> None:
     assert daemon.child is not None
     until = time.monotonic() + _READY_WITHIN_S
-    while signal.sigtimedwait({signal.SIGUSR1}, 0.05) is None:
+    while not ready.wait(_LOOK_S):
         if daemon.child.poll() is not None or time.monotonic() > until:
             lines = daemon.complaints() or ["it gave no reason"]
             daemon.stop()

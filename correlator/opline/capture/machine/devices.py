@@ -6,6 +6,8 @@ Numbers come in both encodings: ``8:16`` for people, and the kernel-internal ``m
 
 from __future__ import annotations
 
+import contextlib
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +28,10 @@ class BlockDevice:
     start_sector: int | None
     logical_block_bytes: int | None
     backing: str | None  # file of a loop device, or name of a device-mapper target
+    zoned: str | None  # "none", "host-aware", "host-managed"
+    write_cache: str | None  # "write back", "write through"
+    fua: bool | None  # the device takes FUA writes: no flush follows them
+    queues: list[list[int]] | None  # CPUs of each hardware queue, by its number; None: a device without such queues
 
 
 def _text(path: Path) -> str | None:
@@ -48,6 +54,28 @@ def _scheduler(text: str | None) -> str | None:
     return chosen[0] if chosen else text
 
 
+def cpu_numbers(text: str) -> list[int]:
+    """``0, 1, 4-6`` (``mq/N/cpu_list``, block/blk-mq-sysfs.c, has no ranges; other lists of sysfs do). Raises
+    ValueError.
+    """
+    numbers: list[int] = []
+    for part in filter(None, (word.strip() for word in text.split(","))):
+        first, _, last = part.partition("-")
+        numbers += range(int(first), int(last or first) + 1)
+    return numbers
+
+
+def _queues(mq: Path) -> list[list[int]] | None:
+    """By number, as the kernel's ``queue_num`` counts them. None where one of them can't be read: their CPUs would be
+    taken for another queue's.
+    """
+    try:
+        found = {int(path.name): cpu_numbers((path / "cpu_list").read_text()) for path in mq.iterdir()}
+    except (OSError, ValueError):
+        return None
+    return [found[number] for number in range(len(found))] if found and set(found) == set(range(len(found))) else None
+
+
 def _device(path: Path, idle: bool) -> BlockDevice | None:
     number = _text(path / "dev")
     backing = _text(path / "loop/backing_file") or _text(path / "dm/name")
@@ -57,7 +85,7 @@ def _device(path: Path, idle: bool) -> BlockDevice | None:
     major, minor = (int(part) for part in number.split(":"))
     disk = path.resolve().parent if (path / "partition").exists() else path
     sectors = _number(path / "size")
-    rotational = _number(disk / "queue/rotational")
+    rotational, fua = _number(disk / "queue/rotational"), _number(disk / "queue/fua")
     return BlockDevice(
         name=path.name,
         number=number,
@@ -69,6 +97,10 @@ def _device(path: Path, idle: bool) -> BlockDevice | None:
         start_sector=_number(path / "start"),
         logical_block_bytes=_number(disk / "queue/logical_block_size"),
         backing=backing,
+        zoned=_text(disk / "queue/zoned"),
+        write_cache=_text(disk / "queue/write_cache"),
+        fua=None if fua is None else bool(fua),
+        queues=_queues(disk / "mq"),
     )
 
 
@@ -80,3 +112,22 @@ def list_devices(root: Path = _SYS, *, idle: bool = False) -> list[BlockDevice]:
         return []
     found = (_device(path, idle) for path in paths)
     return [d for d in found if d is not None]
+
+
+#: Of /sys/block/DEVICE/stat (Documentation/block/stat.rst), by place: requests that have completed.
+_COMPLETED = {"reads": 0, "writes": 4, "discards": 11, "flushes": 15}
+
+
+def completed(root: Path = _SYS) -> dict[str, dict[str, int]]:
+    """What the kernel has counted of each whole disk so far: completed requests by kind, and ``monotonic_ns`` of the
+    reading. What this kernel does not count is absent.
+    """
+    found = {}
+    with contextlib.suppress(OSError):
+        for path in sorted(root.iterdir()):
+            text = None if (path / "partition").exists() else _text(path / "stat")
+            fields = [int(word) for word in (text or "").split()]
+            counts = {name: fields[place] for name, place in _COMPLETED.items() if place < len(fields)}
+            if any(fields):
+                found[path.name] = {**counts, "monotonic_ns": time.monotonic_ns()}
+    return found

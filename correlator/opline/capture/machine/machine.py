@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opline import __version__
+from opline.capture.machine.clocks import clock_offset_ns
 from opline.capture.machine.processes import boot_id, python
 
 _DEBIANS = Path("/usr/lib/python3/dist-packages")  # of Debian's Python alone
@@ -30,6 +31,7 @@ class Host:
     machine: str
     cpu_count: int
     boot_id: str
+    clock_offset_ns: int  # of the recorder's time namespace: CLOCK_MONOTONIC there minus that of the root one
     root: bool
 
 
@@ -53,6 +55,7 @@ def host() -> Host:
         machine=u.machine,
         cpu_count=os.cpu_count() or 1,
         boot_id=boot_id(),
+        clock_offset_ns=clock_offset_ns(),
         root=os.geteuid() == 0,
     )
 
@@ -81,7 +84,7 @@ def _output(*argv: str, timeout_s: float = 20.0) -> str | None:
 
 
 def _first_number(text: str | None) -> str | None:
-    found = re.search(r"\d+\.\d+(?:\.\d+)?", text or "")
+    found = re.search(r"(?<!\d)\d++\.\d+(?:\.\d+)?", text or "")
     return found.group(0) if found else None
 
 

@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import IO, Any
 
@@ -27,6 +28,7 @@ from opline.scratch import start_ticks, stat_fields
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _ENDING_S = 0.5
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_INITIAL_PID_NAMESPACE = 0xEFFFFFFC  # PROC_PID_INIT_INO, include/linux/proc_ns.h
 _PF_EXITING = 0x4  # linux/sched.h; of the flags, field 9 of stat
 _TERMINAL = (signal.SIGINT, signal.SIGHUP)  # what a terminal sends to its foreground group
 
@@ -118,10 +120,40 @@ def _ended(handle: int | None, process: Process | None) -> bool:
     return bool(select.select([handle], [], [], 0)[0])
 
 
+def namespace(pid: int | str = "self") -> tuple[int, int] | None:
+    """The PID namespace that a process is in (device and inode of its file in /proc); None if it can't be seen."""
+    try:
+        about = Path(f"/proc/{pid}/ns/pid").stat()
+    except OSError:
+        return None
+    return about.st_dev, about.st_ino
+
+
+def seen_here(pid: int, within: tuple[int, int]) -> int | None:
+    """The number that a process of another PID namespace has in this one; None if it is gone, or not seen from here."""
+    for path in Path("/proc").glob("[0-9]*"):
+        if namespace(path.name) != within:
+            continue
+        with contextlib.suppress(OSError, ValueError):
+            for line in (path / "status").read_text().splitlines():
+                if line.startswith("NSpid:") and int(line.split()[-1]) == pid:
+                    return int(path.name)
+    return None
+
+
+def sees_all() -> bool:
+    """Is this the machine's first PID namespace, from which every process is seen?"""
+    here = namespace()
+    return here is not None and here[1] == _INITIAL_PID_NAMESPACE
+
+
 def identify(pid: int, programs: Iterable[str] = ()) -> Process | None:
-    """The process that has this PID now, or None; ``programs``: what it is going to run besides what it runs now."""
+    """The process that has this PID now, or None; ``programs``: what it is going to run besides what it runs now.
+
+    None as well where /proc is another PID namespace's: the process of that number there is a stranger.
+    """
     ticks = start_ticks(pid)
-    if ticks is None:
+    if ticks is None or namespace(pid) not in (None, namespace()):
         return None
     found = [path for path in map(shutil.which, programs) if path is not None]
     return Process(pid, ticks, _executables([f"/proc/{pid}/exe", *found]))
@@ -144,6 +176,30 @@ def named(comm: str) -> list[int]:
                 found.append(int(path.parent.name))
         except OSError:
             continue
+    return found
+
+
+def cgroup_of(text: str) -> str | None:
+    """The path of the cgroup, of /proc/PID/cgroup (cgroups(7)): in cgroup2 or, in the root there, in the memory
+    controller's hierarchy of version 1, as recordings have it (tracepoints/cgroups.bpf.c).
+    """
+    parts = [line.split(":", 2) for line in text.splitlines() if line.count(":") >= 2]
+    paths = {controllers: path for _, controllers, path in parts}
+    memory = next((path for controllers, path in paths.items() if "memory" in controllers.split(",")), None)
+    found = paths.get("")
+    return found if found not in (None, "/") else memory or found
+
+
+def in_cgroup(glob: str) -> list[int]:
+    """PIDs of the processes in cgroups of which the path, or its last name, is meant by the GLOB."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cgroup"):
+        try:
+            cgroup = cgroup_of(os.fsdecode(path.read_bytes()))
+        except OSError:
+            continue
+        if cgroup and (fnmatchcase(cgroup, glob) or fnmatchcase(cgroup.rpartition("/")[2], glob)):
+            found.append(int(path.parent.name))
     return found
 
 
@@ -255,13 +311,36 @@ def _pidfd(pid: int) -> int | None:
         return None
 
 
-def kill_group(group: int, patience_s: float = 2.0) -> None:
-    """SIGKILL to what is left of a process group of ours, whose leader has ended; returns when it is gone."""
+def _session(leader: int) -> list[int]:
+    """PIDs of the processes of a session (setsid(2)) that have not ended. The leader may have."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        fields = stat_fields(int(path.name))
+        if fields is not None and fields[0] not in (b"Z", b"X") and int(fields[3]) == leader:
+            found.append(int(path.name))
+    return found
+
+
+def kill_session(leader: Process, patience_s: float = 2.0) -> bool:
+    """SIGKILL to what is left of the session of a process of ours that has ended. True when it is gone.
+
+    A daemon's helpers are to end with it, and it has no way to see to that if it is killed. The kernel gives the number
+    of a session to no other process while the session has one.
+    """
     until = time.monotonic() + patience_s
-    with contextlib.suppress(OSError):  # no such group any more
-        while time.monotonic() < until:
-            os.killpg(group, signal.SIGKILL)
-            time.sleep(0.01)
+    while left := [one for one in map(identify, _session(leader.pid)) if one is not None and _helps(one, leader)]:
+        if time.monotonic() > until:
+            return False
+        for one in left:
+            with contextlib.suppress(OSError):
+                os.kill(one.pid, signal.SIGKILL)
+        time.sleep(0.01)
+    return True
+
+
+def _helps(process: Process, leader: Process) -> bool:
+    """Was it started by the leader of its session, as far as that can be known?"""
+    return process.start_ticks >= leader.start_ticks and bool(process.executables & leader.executables)
 
 
 def shell_status(code: int) -> int:

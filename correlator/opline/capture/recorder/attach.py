@@ -19,9 +19,9 @@ from opline.scratch import start_ticks
 _TICK_S = 0.1
 
 
-def targets(pids: Sequence[int], names: Sequence[str]) -> list[int]:
-    """Those processes, those of these names, and all their descendants, by PID. Raises OplineError if one of them is
-    not there.
+def targets(pids: Sequence[int], names: Sequence[str], cgroups: Sequence[str] = ()) -> list[int]:
+    """Those processes, those of these names or in these cgroups (GLOBs), and all their descendants, by PID. Raises
+    OplineError if one of them is not there.
     """
     children: dict[int, list[int]] = {}
     for path in Path("/proc").glob("[0-9]*"):
@@ -39,6 +39,11 @@ def targets(pids: Sequence[int], names: Sequence[str]) -> list[int]:
         if not named:
             raise OplineError(f"--comm {name}: no process of that name runs; `ps -e` lists those that do")
         waiting += named
+    for glob in cgroups:
+        inside = processes.in_cgroup(glob)
+        if not inside:
+            raise OplineError(f"--cgroup {glob}: no process is in such a cgroup; /proc/PID/cgroup says which there are")
+        waiting += inside
     while waiting:
         pid = waiting.pop()
         if pid not in found:

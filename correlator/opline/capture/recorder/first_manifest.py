@@ -8,11 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from opline.capture.bpf import request_trace
 from opline.capture.directory import recording
+from opline.capture.directory.promises import Promise
 from opline.capture.directory.recording import ChannelNote, ModelNote, Recording
+from opline.capture.lttng import recipe
 from opline.capture.lttng.recipe import Channel
 from opline.capture.machine import devices, machine
 from opline.capture.probes import hit_trace
+from opline.capture.recorder import proof
 from opline.capture.recorder.options import Options
 
 if TYPE_CHECKING:
@@ -22,7 +26,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class About:
     """The session that traces: its name, whose daemon's it is, where block events come from, whether the model's probes
-    are placed, and which processes are attached to.
+    are placed, which processes are attached to, and whether block requests have a record each.
     """
 
     session: str
@@ -30,13 +34,21 @@ class About:
     block_source: str
     probes: bool
     pids: Sequence[int]
+    promises: Sequence[Promise]
+    records: bool = False
 
 
 def of(options: Options, about: About, channels: Sequence[Channel], notes: list[str]) -> Recording:
     """The manifest; ``notes`` become its own."""
     model = options.model
     told = [_told(channel) for channel in channels]
-    return Recording(
+    for channel in told:  # the session has its events enabled, and the collector writes them
+        if channel.name == recipe.CONTROL_CHANNEL:
+            channel.name, channel.subbuf_bytes, channel.subbuf_count = recipe.BLOCK_CHANNEL, 0, 0
+    if about.records:
+        events = [f"block:{event}" for event in request_trace.EVENTS]
+        told.append(ChannelNote(request_trace.CHANNEL, "ust", events, [], [], 0, 0))
+    note = Recording(
         command=recording.Command(list(options.command), str(Path.cwd())),
         host=machine.host(),
         versions=machine.versions(),
@@ -49,8 +61,11 @@ def of(options: Options, about: About, channels: Sequence[Channel], notes: list[
         devices=devices.list_devices(),
         preload=[str(path) for path in options.preload],
         attached=list(about.pids),
+        promises=list(about.promises),
         notes=notes,
     )
+    proof.tell_not_had(note)
+    return note
 
 
 def _told(channel: Channel) -> ChannelNote:

@@ -10,6 +10,7 @@ from pathlib import Path
 from opline.capture.directory.recording import Recording
 from opline.capture.lttng import counting, ctfindex
 from opline.capture.machine import machine, space
+from opline.capture.recorder import proof
 from opline.losses import Gap
 
 
@@ -57,6 +58,7 @@ def measure(
             channel.content_bytes = index.content_bytes
             if index.damaged:
                 complaints.append(f"{index.damaged} index files of channel {channel.name} are damaged")
+    proof.prove(note, indexes)
     note.trace_bytes = space.tree_bytes(trace)
     note.state = "incomplete" if note.failed() else "complete"
     return complaints

@@ -28,6 +28,7 @@ class Options:
     preload: list[Path] = field(default_factory=list)
     block: bool = True
     states: bool = True
+    calls: bool = True  # without a model: system calls, too
     sessiond: str = "auto"
     size_limit: int | None = None
     subbuf_bytes: int = recipe.SUBBUF_BYTES
@@ -38,6 +39,7 @@ class Options:
     probe_budget: float | None = None  # what the hits of a model's probes may cost, a share of a processor's time
     pids: list[int] = field(default_factory=list)  # what runs already, to be recorded too
     comms: list[str] = field(default_factory=list)  # the same by name
+    cgroups: list[str] = field(default_factory=list)  # the same by cgroup: GLOBs
     duration_s: float | None = None  # without a command: how long
     count_budget_s: float = 20.0
     any_name: bool = False  # nobody asked for this very directory

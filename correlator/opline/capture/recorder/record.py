@@ -15,53 +15,35 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from opline.capture.ceph import ceph, preload
 from opline.capture.directory import leftovers, recording
 from opline.capture.directory.buffers import Buffers
 from opline.capture.directory.output import Follower
 from opline.capture.directory.place import Place
 from opline.capture.directory.recording import Recording
-from opline.capture.lttng import recipe
+from opline.capture.directory.state import State
+from opline.capture.lttng import application, recipe
 from opline.capture.lttng.session import Session, kernel_domain_works
 from opline.capture.lttng.sessiond import Sessiond, attach
 from opline.capture.machine import devices, machine, processes, space
 from opline.capture.machine.signals import Signals
 from opline.capture.recorder import attach as attaching
 from opline.capture.recorder import first_manifest
+from opline.capture.recorder.clock_log import ClockLog
 from opline.capture.recorder.measure import measure
 from opline.capture.recorder.options import Options, check_subbuf, find_command
-from opline.capture.recorder.supervisor import Limits, Source, Supervisor
-from opline.capture.sources import blocksource
-from opline.capture.sources.blocksource import BlockSource
-from opline.capture.sources.filesource import FileSource
-from opline.capture.sources.ringsource import RingSource
+from opline.capture.recorder.sources import Sources, nothing_left
+from opline.capture.recorder.supervisor import Limits, Supervisor
+from opline.capture.sources import blocksource, preload
+from opline.capture.sources.shims import shims
 from opline.errors import OplineError
-from opline.folder import Folder, sync_tree
-from opline.scratch import session_name
-
-if TYPE_CHECKING:
-    from opline.capture.sources.probesource import ProbeSource
+from opline.folder import TRACERS, Folder, sync_tree
 
 _TICK_S = 0.1
 _DEVICES_EVERY_S = 0.5
 _MARGIN_BYTES = 32 << 20
 _MOST_RESERVE_BYTES = 1 << 30
-_LAG_NS = 20_000_000  # BPF's collectors pass on what they have every 3 ms
-_HITS_LAG_NS = 1_100_000_000  # what the hits' collector has is in its file within a second
-_RINGS_LAG_NS = 600_000_000  # the shim's waits half a second for a thread in the midst of a record
 INCOMPLETE = 3  # exit status: the command is well, its recording is not
-
-
-def _starts(start: Callable[[], None], without: str, notes: list[str]) -> bool:
-    """Start something that a recording can do without; if it can't be, the notes say so, and why."""
-    try:
-        start()
-    except OplineError as error:
-        notes.append(f"{without}: {error.message}")
-        return False
-    return True
 
 
 class Recorder:
@@ -76,12 +58,10 @@ class Recorder:
         self._command: subprocess.Popen[bytes] | None = None
         self._session: Session | None = None
         self._daemon: Sessiond | None = None
-        self._block: BlockSource | None = None
-        self._probes: ProbeSource | None = None  # those that the model declares
+        self._notes: list[str] = []
+        self._sources = Sources(options, self.signals, self._notes)
         self._pids: list[int] = []  # what is attached to
         self._begun = False  # recording is on
-        self._rings: RingSource | None = None
-        self._files: FileSource | None = None
         self._folder: Folder | None = None  # the output directory
         self._supervisor: Supervisor | None = None
         self._buffers: Buffers | None = None
@@ -91,15 +71,16 @@ class Recorder:
         """Record; the command's exit status (130 after Ctrl-C). Raises OplineError if the command could not start."""
         check_subbuf(self.options.subbuf_bytes, self.options.subbuf_count)
         program = find_command(self.options.command[0]) if self.options.command else None
-        self._pids = attaching.targets(self.options.pids, self.options.comms)
+        self._pids = attaching.targets(self.options.pids, self.options.comms, self.options.cgroups)
         with self.signals.blocked():
             place = Place.claim(self.options.directory, self.options.any_name)
             self.directory = place.path
             try:
                 self._folder = Folder(place.path)
-                for line in leftovers.sweep():
+                place.hold()
+                for line in leftovers.sweep_seen():
                     self.say(f"note: {line}")
-                state = leftovers.State.create(place.path)
+                state = State.create(place.path)
                 try:
                     return self._record(program, place, state)
                 finally:
@@ -108,10 +89,11 @@ class Recorder:
             finally:
                 if not self._begun:
                     place.forget()
+                place.let_go()
                 if self._folder is not None:
                     self._folder.close()
 
-    def _record(self, program: str | None, place: Place, state: leftovers.State) -> int:
+    def _record(self, program: str | None, place: Place, state: State) -> int:
         directory = place.path
         started = time.monotonic_ns()
         note = self._set_up(program, directory, state)
@@ -120,9 +102,12 @@ class Recorder:
         if (ending := self.signals.pending()) is not None:
             return 128 + ending
         code = self._attend() if program is None else self._run_command(program)
+        note.completed_after = devices.completed()
         stopping = time.monotonic_ns()
         assert self._supervisor is not None
         tracer = self._supervisor.finish()
+        if note.collector and note.collector.get("followed"):
+            note.command.pid = note.collector["followed"]  # as the events number it
         self._tear_down()
         note.took_ns["stop"] = time.monotonic_ns() - stopping
         self._note_devices(last=True)
@@ -151,9 +136,7 @@ class Recorder:
 
     def _tear_down(self) -> None:
         """Remove session, collector and daemon, as far as they are there. Never raises."""
-        for source in (self._files, self._probes, self._block, self._rings):
-            if source is not None:
-                source.kill()
+        self._sources.kill()
         if self._session is not None:
             self._session.destroy()
         if self._daemon is not None:
@@ -165,7 +148,7 @@ class Recorder:
 
     # ---- before ----------------------------------------------------------------------------------------------------
 
-    def _set_up(self, program: str | None, directory: Path, state: leftovers.State) -> Recording:
+    def _set_up(self, program: str | None, directory: Path, state: State) -> Recording:
         """Session daemon, session, block events: everything traces when this returns."""
         options = self.options
         claims = [*options.globs]
@@ -173,45 +156,37 @@ class Recorder:
             from opline.model import lttng_claims  # without a model nothing of the models' readers is needed
 
             claims = [*lttng_claims(options.model), *claims]
+        may_kernel = options.block and os.geteuid() == 0
+        app_asked = bool(claims and recipe.sort_globs(claims).app)
+        if options.model is None and options.calls and may_kernel:
+            claims = [*(claims or recipe.DEFAULT_GLOBS), *recipe.CALL_GLOBS]
         probes = options.model.placed_probes(options.probes) if options.model else ()
         globs = recipe.sort_globs(claims or (() if probes else recipe.DEFAULT_GLOBS))
         if probes and not options.block and not globs.app:
             globs = recipe.sort_globs([*claims, *recipe.DEFAULT_GLOBS])  # a session needs a channel
-        notes: list[str] = []
+        notes, sources = self._notes, self._sources
         if probes:
-            from opline.capture.sources.probesource import ProbeSource
-
-            given = [*options.programs, *([Path(program).resolve()] if program else [])]
-            self._probes = ProbeSource(probes, given, self._pids, options.probe_budget)
-        may_kernel = options.block and os.geteuid() == 0
+            sources.place_probes(probes, program, self._pids)
         modules = may_kernel and machine.lttng_modules() is not None
         daemon = self._daemon = attach(options.sessiond, state, self.signals.mask, modules)
-        if ceph.SHIM in options.preload:
-            notes += ceph.warnings(daemon.child is not None)
+        for shim in shims().values():
+            if shim.library in options.preload:
+                notes += shim.warnings(daemon.child is not None)
         kernel = may_kernel and kernel_domain_works(daemon)
-        if options.block and not kernel:
-            why = blocksource.lacking()
-            if why is None:
-                self._block = BlockSource(calls=bool(globs.calls), states=options.states, pids=self._pids)
-            else:
-                notes.append(f"no block events: {why}; the application's events only")
-        if recipe.ring_events(globs.app):
-            self._start_rings(daemon, state, notes)
+        sources.choose_block(globs, kernel, self._pids, app_asked)
+        sources.start_rings(daemon, state, globs)
         channels = recipe.plan_channels(
-            globs, kernel=kernel, bpf=self._block is not None, rings=self._rings is not None, states=options.states,
+            globs, kernel=kernel, bpf=sources.block is not None, rings=sources.rings is not None, states=options.states,
             subbuf_bytes=options.subbuf_bytes, subbuf_count=options.subbuf_count, contexts=options.contexts,
         )  # fmt: skip
         if not channels:
-            why = blocksource.lacking() if options.block else "--no-block"
-            raise OplineError(
-                f"Nothing to record: no user-space events are asked for, and no block events can be had ({why}). "
-                "`opline doctor` says what this machine can capture."
-            )
+            raise nothing_left(blocksource.lacking() if options.block else "--no-block")
+        notes += application.warnings(globs.app, program, self._pids)
         self._note_shortfalls(notes, globs, channels, kernel)
         self._check_room(directory, channels)
-        state.session = session_name(state.recorder.pid, state.recorder.start_ticks)
+        state.session = state.session_name
         state.write()
-        buffers = Buffers(state.recorder)
+        buffers = Buffers(state.name)
         self._buffers = buffers if buffers.make() else None
         path = None if self._buffers is None else buffers.path
         session = self._session = Session(daemon, state.session, directory / recording.TRACE_NAME, path)
@@ -223,73 +198,28 @@ class Recorder:
             if lacking:
                 notes.append(f"not recorded, this kernel's lttng-modules do not have it: {', '.join(lacking)}")
         session.start()
-        if self._block is not None:
-            self._start_collector(self._block, state, notes)
-        if self._probes is not None:
-            self._start_probes(self._probes, session.output, state, notes)
-        if kernel or self._block is not None:
-            self._start_files(directory, state, notes)
+        if sources.block is not None:
+            sources.start_block(daemon, state, globs, session.output)
+            if sources.block is None:
+                channels = [channel for channel in channels if channel.name != recipe.CONTROL_CHANNEL]
+        if sources.probes is not None:
+            sources.start_probes(session.output, state)
+        if kernel or sources.block is not None:
+            sources.start_files(directory, state)
         for line in notes:
             self.say(f"warning: {line}")
-        source = "kernel" if kernel else "bpf" if self._block is not None else "none"
-        about = first_manifest.About(session.name, daemon.kind, source, bool(self._probes), self._pids)
+        source = "kernel" if kernel else "bpf" if sources.block is not None else "none"
+        promised = sources.promises(globs)
+        placed, records = bool(sources.probes), sources.records
+        about = first_manifest.About(session.name, daemon.kind, source, placed, self._pids, promised, records)
         self.recording = first_manifest.of(options, about, channels, notes)
         assert self._folder is not None
         self.recording.write(self._folder)
         self._supervisor = Supervisor(
-            directory, self.recording, daemon, session, self._buffers, self._sources(),
-            Limits(options.size_limit, self._reserve_bytes), self._complain,
+            directory, self.recording, daemon, session, self._buffers, sources.listed(),
+            Limits(options.size_limit, self._reserve_bytes), ClockLog(self._folder, TRACERS), self._complain,
         )  # fmt: skip
         return self.recording
-
-    def _sources(self) -> list[Source]:
-        """Those that run, in the order in which they are to be stopped."""
-        found = (
-            ("files", "maps of files", self._files, 0, False),
-            ("probes", "hits of the model's probes", self._probes, _HITS_LAG_NS, True),
-            ("collector", "block events", self._block, _LAG_NS, True),
-            ("rings", "events of the shim", self._rings, _RINGS_LAG_NS, True),
-        )
-        return [Source(report, what, child, lag, events) for report, what, child, lag, events in found if child]
-
-    def _start_collector(self, block: BlockSource, state: leftovers.State, notes: list[str]) -> None:
-        """Start it, or go on without: the application's events are worth having by themselves."""
-        daemon = self._daemon
-        assert daemon is not None
-
-        def start() -> None:
-            block.start(daemon, state, self.signals.mask, [os.getpid(), *daemon.processes()])
-
-        if not _starts(start, "no block events", notes):
-            self._block = None
-        elif block.wants_calls and not block.calls:
-            notes.append("no system calls: BPF does not know this architecture's")
-        if block.wants_states and self._block is not None and not block.states:
-            notes.append("no states of threads: this kernel's scheduler has other events")
-
-    def _start_probes(self, probes: ProbeSource, trace: Path, state: leftovers.State, notes: list[str]) -> None:
-        """Place the model's probes. Raises OplineError if none can be placed: the model is about them."""
-        probes.start(trace, state, self.signals.mask)
-        name = self.options.model.path if self.options.model else ""
-        notes += [f"{name}:{line}: no probe {event}: {why}" for line, event, why in probes.absent()]
-        if stepped := probes.stepped():
-            notes.append(
-                f"the kernel single-steps the instructions at {', '.join(stepped)}: "
-                "a hit there costs some ten times as much as elsewhere"
-            )
-
-    def _start_rings(self, daemon: Sessiond, state: leftovers.State, notes: list[str]) -> None:
-        """Let the shim's threads write into rings, or go on without: they call LTTng by themselves then."""
-        rings = RingSource()
-        without = "the shim's threads write their events by themselves"
-        if _starts(lambda: rings.start(daemon, state, self.signals.mask), without, notes):
-            self._rings = rings
-
-    def _start_files(self, directory: Path, state: leftovers.State, notes: list[str]) -> None:
-        """Watch which files the command opens, or go on without."""
-        files = FileSource()
-        if _starts(lambda: files.start(directory, state, self.signals.mask), "no maps of files", notes):
-            self._files = files
 
     def _note_shortfalls(
         self, notes: list[str], globs: recipe.Globs, channels: list[recipe.Channel], kernel: bool
@@ -297,7 +227,7 @@ class Recorder:
         smallest = min(c.subbuf_bytes for c in channels)
         if smallest < self.options.subbuf_bytes:
             notes.append(f"sub-buffers reduced to {space.format_bytes(smallest)}: there is little memory for buffers")
-        known = recipe.BPF_SYSCALLS if self._block is not None else ()
+        known = recipe.BPF_SYSCALLS if self._sources.block is not None else ()
         left_out = [*globs.kernel_events, *(f"syscall {s}" for s in globs.syscalls if s not in known)]
         if left_out and not kernel:
             notes.append(f"lttng-modules are not there; left out: {', '.join(left_out)}")
@@ -319,6 +249,7 @@ class Recorder:
         """Record what runs, without a command; 0, or what a signal but Ctrl-C says: that one is how it is ended."""
         assert self.recording is not None and self._supervisor is not None
         note, self._begun = self.recording.command, True
+        self.recording.completed_before = devices.completed()
         note.begin_monotonic_ns = time.monotonic_ns()
         why = attaching.attend(self.signals, self._supervisor.look, self._pids, self.options.duration_s)
         note.end_monotonic_ns = time.monotonic_ns()
@@ -333,18 +264,22 @@ class Recorder:
         out = Follower(self._folder, recording.STDOUT_NAME, sys.stdout.fileno())
         err = Follower(self._folder, recording.STDERR_NAME, sys.stderr.fileno())
         # Its environment leads liblttng-ust to the session daemon; see opline.capture.lttng.sessiond.
-        env = preload.environment(self.options.preload, self._daemon.environment())
+        env = self._daemon.environment()
+        if any(channel.name == recipe.APP_CHANNEL for channel in self.recording.channels):
+            env = application.environment(env)
+        env = preload.environment(self.options.preload, env)
         argv = [program, *self.options.command[1:]]
         try:
+            self.recording.completed_before = devices.completed()
             note.begin_monotonic_ns = time.monotonic_ns()
             try:
                 child = processes.start(
                     argv, env=env, stdout=out.sink, stderr=err.sink, mask=self.signals.mask,
-                    last=self._block.announce if self._block is not None else None,
+                    last=self._sources.block.announce if self._sources.block is not None else None,
                 )  # fmt: skip
             except OSError as error:
                 raise OplineError(f"{self.options.command[0]}: {error.strerror}", exit_code=126) from error
-            self._command, self._begun = child, True
+            self._command, self._begun, note.pid = child, True, child.pid
             devices_at = time.monotonic()
             while child.poll() is None:
                 self.signals.wait(_TICK_S, child)

@@ -6,7 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from opline.capture.bpf.bridge import pid_namespace
 from opline.capture.directory.recording import Recording
+from opline.capture.lttng.recipe import DEFAULT_GLOBS
 from opline.capture.machine.space import format_bytes
 
 
@@ -38,7 +40,7 @@ def _losses(note: Recording) -> list[str]:
             )
         if channel.lost_packet_count:
             lines.append(f"warning: {channel.lost_packet_count:,} packets lost in channel {channel.name}")
-        if channel.event_count == 0 and channel.name not in elsewhere:
+        if channel.event_count == 0 and channel.name not in elsewhere and channel.events != list(DEFAULT_GLOBS):
             lines.append(f"warning: no events in channel {channel.name}{_why_empty(channel.name)}")
     return lines
 
@@ -47,7 +49,12 @@ def _why_empty(channel: str) -> str:
     if channel == "probes":
         return ": does anything run these programs, and pass these places?"
     if channel == "app":
-        return ": does the command have these tracepoints (lttng list --userspace while it runs)?"
+        asks = ": does the command have these tracepoints (lttng list --userspace while it runs)?"
+        # seen of lttng-sessiond 2.13.9: it closes the connection of an application whose PID it cannot see
+        elsewhere = (
+            " Of an application in another container opline records none: record on the host, or in that container."
+        )
+        return asks + (elsewhere if pid_namespace() else "")
     return ""
 
 
@@ -130,8 +137,8 @@ def summary_lines(note: Recording, directory: Path) -> list[str]:
     lines = [*_losses(note), *_collector_losses(note)]
     if note.probes is not None:
         lines += _probes(note.probes)
-    if note.gaps:
-        whys = "; ".join(dict.fromkeys(gap.why for gap in note.gaps))
+    if note.gaps or note.failed():
+        whys = "; ".join(dict.fromkeys([*(gap.why for gap in note.gaps), *note.failed()]))
         lines.append(f"warning: the recording is not whole: {whys} (`opline losses` says what that means)")
     lines += _cost(note)
     lines.append(f"{_counts(note)}, {loss}{size}{ran}")

@@ -21,6 +21,7 @@ from opline.capture.lttng.session import SWITCH_TIMER_US, Session
 from opline.capture.lttng.sessiond import Sessiond
 from opline.capture.machine import space
 from opline.capture.machine.processes import Watch
+from opline.capture.recorder.clock_log import ClockLog
 from opline.capture.sources.childsource import ChildSource
 from opline.errors import OplineError
 from opline.losses import Gap
@@ -40,8 +41,18 @@ class Source:
     report: str  # a field of Recording
     what: str
     child: ChildSource
-    lag_ns: int = _ON_ITS_WAY_NS
+    lag_ns: int
     events: bool = True  # what it brings are events of the trace
+
+    @property
+    def loss(self) -> str:
+        """What its death is."""
+        return "collector_died" if self.events else "maps_missing"
+
+    def ended_ns(self, note: Recording) -> int | None:
+        """When it ended, as its report says: the last moment at which it recorded. None without a report."""
+        report = getattr(note, self.report)
+        return report.get("end_ns") if isinstance(report, dict) else None
 
     def stop(self, note: Recording) -> str | None:
         """Let it finish; what it says becomes part of the recording. Why there is nothing, if there is nothing."""
@@ -72,10 +83,12 @@ class Supervisor:
         buffers: Buffers | None,
         sources: list[Source],
         limits: Limits,
+        clocks: ClockLog,
         complain: Callable[[str], None],
     ) -> None:
         self._directory, self._note, self._daemon, self._session = directory, note, daemon, session
         self._buffers, self._sources, self._limits, self._complain = buffers, sources, limits, complain
+        self._clocks = clocks
         self._watch = Watch(daemon.tracers())
         self._sound_ns = time.monotonic_ns()
         self._space_at = 0.0
@@ -83,11 +96,13 @@ class Supervisor:
         self._said: dict[str, None] = {}
 
     def close(self) -> None:
-        """Let go of the daemons' handles."""
+        """Let go of the daemons' handles, and of the clocks' file."""
+        self._clocks.close()
         self._watch.close()
 
     def look(self) -> None:
         """Say so when something has died, or has no room; the command goes on."""
+        self._clocks.look()
         now_ns = time.monotonic_ns()
         sound = not self._watch.exiting() and not any(s.child.ending() for s in self._sources)
         for source in [s for s in self._sources if s.child.ended()]:
@@ -108,6 +123,7 @@ class Supervisor:
         self.look()
         self._stop_sources(all_of_them=True)
         counts = self._stop_session()
+        self._clocks.close()
         self._look_for_failed_writes()
         if self._session.exists and any(gap.loss in ("writes_failed", "streams_stuck") for gap in self._note.gaps):
             self._rescue()
@@ -120,8 +136,12 @@ class Supervisor:
     def _source_died(self, source: Source) -> None:
         self._sources.remove(source)
         why = source.stop(self._note)
-        if source.events:
-            self._gap("collector_died", f"no {source.what}: their collector died", self._sound_ns - source.lag_ns)
+        from_ns = source.ended_ns(self._note)
+        self._gap(
+            source.loss,
+            f"no {source.what}: their collector died",
+            self._sound_ns - source.lag_ns if from_ns is None else from_ns,
+        )
         if why is not None:
             self._complain(why)
         else:
@@ -220,10 +240,7 @@ class Supervisor:
             why = source.stop(self._note)
             if why is not None:
                 self._complain(why)
-                if source.events:
-                    self._gap(
-                        "collector_died", f"no {source.what}: their collector died", self._sound_ns - source.lag_ns
-                    )
+                self._gap(source.loss, f"no {source.what}: their collector died", self._sound_ns - source.lag_ns)
 
     def _stop_session(self) -> dict[tuple[str, str], int]:
         if self._session.exists and (gone := self._watch.gone()):

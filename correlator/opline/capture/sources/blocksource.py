@@ -13,7 +13,8 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from opline.capture.directory.leftovers import State
+from opline.capture.bpf import request_trace
+from opline.capture.directory.state import State
 from opline.capture.lttng.sessiond import Sessiond
 from opline.capture.machine import machine, processes
 from opline.capture.sources.childsource import ChildSource
@@ -49,25 +50,31 @@ def check() -> str | None:
 class BlockSource(ChildSource):
     """A collector of block events, for one recording."""
 
-    def __init__(self, calls: bool = False, states: bool = False, pids: Sequence[int] = ()) -> None:
-        """``calls``, ``states``: the command's system calls, and what its threads did, too; and those of ``pids``."""
+    def __init__(
+        self, calls: bool = False, states: bool = False, pids: Sequence[int] = (), records: bool = False
+    ) -> None:
+        """Of the command's processes and of ``pids``. ``calls``, ``states``: with their system calls, and with what
+        their threads did.
+        """
         super().__init__("collector", "the BPF collector")
+        self.wants_records = records  # of whole requests, in a trace of their own, instead of single block events
         self._arguments: list[str] = []
         if calls:
             self._arguments.append("--calls")
         if states:
             self._arguments.append("--states")
-        if calls or states:
-            self._arguments += [text for pid in pids for text in ("--attach-pid", str(pid))]
+        self._arguments += [text for pid in pids for text in ("--attach-pid", str(pid))]
         self.wants_calls, self.wants_states = calls, states
-        self._ours: socket.socket | None = None
-        self._theirs: socket.socket | None = None
-        if calls or states:
-            self._ours, self._theirs = socket.socketpair()
+        self._ours: socket.socket | None
+        self._theirs: socket.socket | None
+        self._ours, self._theirs = socket.socketpair()
 
-    def start(self, daemon: Sessiond, state: State, mask: Iterable[int], exclude: Sequence[int]) -> None:
-        """Start it and wait until it traces. Raises OplineError with its own words if it cannot."""
+    def start(self, daemon: Sessiond, state: State, mask: Iterable[int], exclude: Sequence[int], trace: Path) -> None:
+        """Start it and wait until it traces. ``trace``: the session's. Raises OplineError with its words if not."""
         argv = processes.python("-m", MODULE, *self._arguments)
+        argv += ["--trace", str(trace)]
+        if self.wants_records:
+            argv += ["--requests", str(trace / request_trace.CHANNEL)]
         for pid in exclude:
             argv += ["--exclude-pid", str(pid)]
         if self._theirs is not None:
@@ -95,7 +102,8 @@ class BlockSource(ChildSource):
             return
         try:
             self._ours.settimeout(_FOLLOWED_WITHIN_S)
-            self._ours.sendall(b"%d\n" % os.getpid())
+            # a collector that has just ended must not end the command: in a child SIGPIPE is deadly
+            self._ours.send(b"%d\n" % os.getpid(), socket.MSG_NOSIGNAL)
             self._ours.recv(32)
         except OSError:
             return

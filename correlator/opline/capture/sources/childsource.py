@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A collector as a child of the recording: one line of JSON when it is ready, another one with what came of it.
 
-How each is started is its own: :mod:`opline.capture.sources.blocksource`, :mod:`opline.capture.sources.ringsource`,
+How each is started is its own: :mod:`opline.capture.sources.blocksource`, :mod:`opline.capture.sources.shims`,
 :mod:`opline.capture.sources.filesource`.
 """
 
@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from opline.capture.directory.leftovers import State
+from opline.capture.directory.state import State
 from opline.capture.machine import processes
 from opline.capture.machine.signals import ENDING
 from opline.errors import OplineError
@@ -45,19 +45,23 @@ class ChildSource:
         state: State,
         mask: Iterable[int],
         pass_fds: Sequence[int] = (),
+        cwd: str | None = None,
     ) -> None:
-        """Start it with its standard output to us and its standard error to a log; ``env`` None: our environment."""
+        """Start it with its standard output to us and its standard error to a log; ``env`` None: our environment. Its
+        temporary files are in the recording's folder: what ends the recording removes them, however the collector ends.
+        """
         self._log = state.folder / f"{self._role}.log"
         with Folder(state.folder, follow=False) as folder, os.fdopen(folder.create(self._log.name, OURS), "wb") as log:
             self._child = processes.start(
                 argv,
-                env=env,
+                env={**(os.environ if env is None else env), "TMPDIR": str(state.folder)},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 mask=mask,
                 new_session=True,
                 pass_fds=pass_fds,
+                cwd=cwd,
             )
         state.add(self._role, self._child.pid)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from opline.capture.directory.leftovers import State
+from opline.capture.directory.state import State
 from opline.capture.machine import processes
 from opline.capture.sources.childsource import ChildSource
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from opline.capture.directory.leftovers import State
+from opline.capture.directory.state import State
 from opline.capture.machine import machine, processes
 from opline.capture.sources.childsource import ChildSource
 from opline.errors import OplineError

@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from opline.capture.directory.leftovers import State
+from opline.capture.directory.state import State
 from opline.capture.machine import processes
 from opline.capture.probes.declared import to_json
 from opline.capture.sources import blocksource

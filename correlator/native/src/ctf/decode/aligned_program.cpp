@@ -48,7 +48,7 @@ const std::uint8_t *AlignedProgram::Stretch::past_other_string(const std::uint8_
 }
 
 void AlignedProgram::Stretch::read_others(const std::uint8_t *p, Slot *slots) const {
-    for (const Other *l = others; l != past_others; ++l) {
+    for (const Other *l = others.first; l != others.past; ++l) {
         const std::uint8_t *at = p + l->offset;
         Slot &slot = slots[l->slot];
         if (l->what == Read::What::kReal32) {
@@ -161,10 +161,10 @@ void AlignedProgram::lay_down(const std::vector<Part> &parts) {
     const Other *others = others_.data();
     for (const Part &part : parts) {
         Stretch stretch = part.stretch;
-        stretch.integers = integers;
-        stretch.past_integers = integers += part.integers.size();
-        stretch.others = others;
-        stretch.past_others = others += part.others.size();
+        stretch.integers = {integers, integers + part.integers.size()};
+        stretch.others = {others, others + part.others.size()};
+        integers = stretch.integers.past;
+        others = stretch.others.past;
         stretch.has_others = !part.others.empty();
         stretch.alone = parts.size() == 1 && stretch.align == 1;
         const std::size_t beyond = stretch.string || !part.others.empty() ? kProbe : part.integers.empty() ? 0 : 8;

@@ -50,6 +50,10 @@ class AlignedProgram {
         std::int32_t slot;
         Read::What what;
     };
+    template <class T>
+    struct Range {
+        const T *first = nullptr, *past = nullptr;
+    };
     struct Stretch {
         std::int64_t room = kNever;  // bytes that must be there, those that are only looked at with them
         std::uint32_t bytes = 0;
@@ -57,14 +61,14 @@ class AlignedProgram {
         std::uint32_t guess = 0;     // the last string's length; with past_nul, and what zeros() says of its bytes:
         std::uint32_t past_guess = 0, nul_mask = 0, nul_bit = 1;
         std::int32_t string_slot = -1;
-        const Pair *integers = nullptr, *past_integers = nullptr;
-        const Other *others = nullptr, *past_others = nullptr;
+        Range<Pair> integers;
+        Range<Other> others;
         std::uint16_t align = 1;                                // in bytes
         bool alone = true, string = false, has_others = false;  // alone: there is no other, nor is it aligned
 
         [[gnu::always_inline]] const std::uint8_t *run(const std::uint8_t *p, const std::uint8_t *end, Slot *slots) {
             if (end - p < room) return nullptr;
-            for (const Pair *l = integers, *past = past_integers; l != past; ++l) read(*l, p, slots);
+            for (const Pair *l = integers.first, *past = integers.past; l != past; ++l) read(*l, p, slots);
             if (__builtin_expect(has_others, 0)) read_others(p, slots);
             if (string && string_slot >= 0) return past_string(p + bytes, end, &slots[string_slot]);
             p += bytes;

@@ -15,7 +15,12 @@ std::uint32_t u32_at(const std::string &s, std::size_t at, bool swap) {
     return swap ? __builtin_bswap32(v) : v;
 }
 
-bool is_text_of_metadata(const std::string &s) { return s.rfind("/* CTF 1.8", 0) == 0 || s.rfind('\x1e', 0) == 0; }
+// CTF 2, or CTF 1.8's text, which should begin with a comment of its version and often does not.
+bool is_text_of_metadata(const std::string &s) {
+    if (s.rfind('\x1e', 0) == 0 || s.rfind("/* CTF 1.8", 0) == 0) return true;
+    return s.find('\0') == std::string::npos && s.find("trace") != std::string::npos &&
+           s.find('{') != std::string::npos;
+}
 
 }  // namespace
 

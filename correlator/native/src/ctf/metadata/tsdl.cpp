@@ -9,9 +9,28 @@
 namespace opline::ctf {
 namespace {
 
+// The trace's byte order, which counts for types that stand before its block, too. Little-endian where none is said.
+bool is_big_endian(const std::string &text) {
+    Lexer lexer(text);
+    int depth = 0;
+    bool in_trace = false;
+    while (lexer.peek().kind != Token::Kind::kEnd) {
+        const Token token = lexer.take();
+        const bool symbol = token.kind == Token::Kind::kSymbol;
+        if (symbol && token.text == "{") ++depth;
+        else if (symbol && token.text == "}") in_trace = --depth > 0 && in_trace;
+        else if (depth == 0 && token.kind == Token::Kind::kWord) in_trace = token.text == "trace";
+        else if (in_trace && depth == 1 && token.text == "byte_order" && lexer.peek().text == "=") {
+            lexer.take();
+            return lexer.peek().text == "be" || lexer.peek().text == "network";
+        }
+    }
+    return false;
+}
+
 class TsdlParser : TsdlTypes {
   public:
-    using TsdlTypes::TsdlTypes;
+    explicit TsdlParser(const std::string &text) : TsdlTypes(text) { meta_.big_endian = is_big_endian(text); }
 
     Metadata run() {
         while (lexer_.peek().kind != Token::Kind::kEnd) top_level();
@@ -23,8 +42,8 @@ class TsdlParser : TsdlTypes {
     void block(Attributes &attributes, std::map<std::string, TypePtr> &types) {
         expect("{");
         while (!accept("}")) {
-            if (at("typealias")) {
-                typealias();
+            if (at("typealias") || at("typedef")) {
+                at("typealias") ? typealias() : type_definition();
                 continue;
             }
             std::string name = word();
@@ -34,7 +53,6 @@ class TsdlParser : TsdlTypes {
             } else {
                 expect("=");
                 attributes[name] = lexer_.take();
-                if (name == "byte_order") meta_.big_endian = attributes[name].text == "be";
             }
             expect(";");
         }
@@ -117,6 +135,7 @@ class TsdlParser : TsdlTypes {
 
     void top_level() {
         if (at("typealias")) return typealias();
+        if (at("typedef")) return type_definition();
         if (at("struct") || at("enum") || at("variant")) {
             type();
             expect(";");

@@ -97,10 +97,30 @@ class TsdlTypes {
     static std::string plain(const std::string &name) {
         return !name.empty() && name[0] == '_' ? name.substr(1) : name;
     }
+    // A place by its dynamic scope (CTF 1.8.3, 7.3.2), or by a name that is looked for outwards.
     Location location() {
-        Location out;
-        do out.path.emplace_back(plain(word()));
+        std::vector<std::string> names;
+        do names.push_back(word());
         while (accept("."));
+        struct Scope {
+            std::vector<std::string> prefix;
+            Location::Root root;
+        };
+        static const std::vector<Scope> scopes = {{{"trace", "packet", "header"}, Location::Root::kPacketHeader},
+                                                  {{"stream", "packet", "context"}, Location::Root::kPacketContext},
+                                                  {{"stream", "event", "header"}, Location::Root::kEventHeader},
+                                                  {{"stream", "event", "context"}, Location::Root::kCommonContext},
+                                                  {{"event", "context"}, Location::Root::kSpecificContext},
+                                                  {{"event", "fields"}, Location::Root::kPayload}};
+        Location out;
+        std::size_t from = 0;
+        for (const Scope &scope : scopes)
+            if (names.size() > scope.prefix.size() &&
+                std::equal(scope.prefix.begin(), scope.prefix.end(), names.begin())) {
+                out.root = scope.root;
+                from = scope.prefix.size();
+            }
+        for (std::size_t i = from; i < names.size(); ++i) out.path.emplace_back(plain(names[i]));
         return out;
     }
     static std::uint8_t base_of(const Attributes &a) {
@@ -200,8 +220,8 @@ class TsdlTypes {
     void members(Type &whole) {
         expect("{");
         while (!accept("}")) {
-            if (at("typealias")) {
-                typealias();
+            if (at("typealias") || at("typedef")) {
+                at("typealias") ? typealias() : type_definition();
                 continue;
             }
             TypePtr t = type();
@@ -293,7 +313,25 @@ class TsdlTypes {
         }
         // A name of several words (unsigned long): as many as make a known type.
         while (names_.find(name) == names_.end() && lexer_.peek().kind == Token::Kind::kWord) name += " " + word();
+        if (at("*")) name += pointers();
         return named_type(name);
+    }
+    // The stars of a pointer's name: `void *`.
+    std::string pointers() {
+        std::string stars;
+        while (accept("*")) stars += stars.empty() ? " *" : "*";
+        return stars;
+    }
+
+    // typedef TYPE NAME, OTHER[3];
+    void type_definition() {
+        expect("typedef");
+        const TypePtr t = type();
+        do {
+            const std::string name = word();
+            names_[name] = suffixes(t);
+        } while (accept(","));
+        expect(";");
     }
 
     void typealias() {
@@ -302,6 +340,7 @@ class TsdlTypes {
         expect(":=");
         std::string name = word();
         while (lexer_.peek().kind == Token::Kind::kWord) name += " " + word();
+        if (at("*")) name += pointers();
         expect(";");
         names_[name] = t;
     }

@@ -54,11 +54,11 @@ void add_number(std::string &out, T v) {
     out.append(b, put_number(b, v));
 }
 
-// In quotes where it has a comma, a quote or a line's end. Bytes that are not UTF-8 are replaced by U+FFFD, as in the
+// In quotes where it has a comma, a quote or a line's end. A byte that is not UTF-8 is written as \xff, as in the
 // tables.
 void add_text(std::string &out, std::string_view text);
 // The same, where it ends. There is room for text_room(text).
 char *put_text(char *at, std::string_view text);
-constexpr std::size_t text_room(std::string_view text) { return 3 * text.size() + 2; }
+constexpr std::size_t text_room(std::string_view text) { return 4 * text.size() + 2; }
 
 }  // namespace opline::csv

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT
+"""The analyses of block I/O: plain functions of a run, which give result tables. The commands print what they give.
+
+``filters`` choose the I/Os (block/io_filter.py). Times in arguments are nanoseconds; texts are as on the command line.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opline_analyses.block.io_filter import IoFilters
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from opline_analyses.base.result_table import ResultTable
+    from opline_analyses.block.hist_result import HistOptions
+    from opline_analyses.block.io_log import Lines
+    from opline_analyses.runs.run import Run
+
+ALL = IoFilters()
+
+
+def hist(
+    run: Run,
+    filters: IoFilters = ALL,
+    options: HistOptions | None = None,
+    *,
+    interval_ns: int | None = None,
+    count: int | None = None,
+) -> ResultTable:
+    """Distributions of latencies: a row per interval, group and bucket. ``interval_ns``: a distribution for each, of
+    ``count`` intervals at most; None: one of all. Raises UsageError.
+    """
+    from opline_analyses.block.hist_result import HistOptions, result
+
+    return result(run, filters, options or HistOptions(), interval_ns, count)
+
+
+def iostat(
+    run: Run,
+    filters: IoFilters = ALL,
+    *,
+    interval_ns: int | None = None,
+    count: int | None = None,
+    style: str = "dtrace",
+    per_device: bool = False,
+) -> ResultTable:
+    """Counts, bytes, times, queue and utilisation: a row per interval, and per device if asked for. ``style``: whose
+    columns the text has. Raises UsageError.
+    """
+    from opline_analyses.block.iostat_result import result
+
+    return result(run, filters, interval_ns, count, style, per_device)
+
+
+def requests(
+    run: Run, filters: IoFilters = ALL, *, owned: bool = False, order: str = "time", limit: int | None = None
+) -> ResultTable:
+    """A row per block request: steps, owner, queue met. ``owned``: only those that serve an op; ``order``: time, q2c,
+    d2c or size. Raises UsageError.
+    """
+    from opline_analyses.block.io_filter import all_ids, rows_of, tell_nothing
+    from opline_analyses.block.io_sources import requests as source
+    from opline_analyses.block.request_text import result
+    from opline_analyses.block.requests import Wanted
+
+    rows = rows_of(run, filters, source(parts=True))
+    meant = all_ids(rows)
+    if not run.row(f"SELECT count(*) FROM ({meant[0]})", meant[1])[0]:
+        tell_nothing(run, rows)
+    return result(run, Wanted(meant, owned, order, limit))
+
+
+def outliers(
+    run: Run,
+    filters: IoFilters = ALL,
+    *,
+    threshold_ns: int = 500_000_000,
+    interval_ns: int | None = None,
+    limit: int | None = 100,
+    rows_only: bool = False,
+) -> ResultTable:
+    """I/Os that take longer than ``threshold_ns``: a row for each of the first ``limit``. ``interval_ns``: the text has
+    statistics for each; ``rows_only``: no text and no document. Raises UsageError.
+    """
+    from opline_analyses.block.outliers_result import result
+
+    return result(run, filters, threshold_ns, interval_ns, limit, rows_only)
+
+
+def bitesize(run: Run, filters: IoFilters = ALL, *, limits_bytes: tuple[int, ...]) -> ResultTable:
+    """How large the issued I/Os are: a row per bucket, whose limits increase. Raises UsageError."""
+    from opline_analyses.block.bitesize_result import of_issued
+
+    return of_issued(run, filters, limits_bytes)
+
+
+def burst(
+    run: Run,
+    filters: IoFilters = ALL,
+    *,
+    interval_ns: int | None = None,
+    by: str = "bytes",
+    words: Sequence[str] | None = None,
+) -> ResultTable:
+    """When far more happens than on average: a row per burst. ``by``: bytes, ios or waited; ``words``: how a command
+    line opens the run. Raises UsageError.
+    """
+    from opline_analyses.block.burst_result import result
+
+    return result(run, filters, interval_ns, by, [str(run.given)] if words is None else words)
+
+
+def ios(
+    run: Run, filters: IoFilters = ALL, *, sort: str = "time", limit: int | None = None, lines: Lines | None = None
+) -> ResultTable:
+    """Every I/O: a row for each, in the order ``sort`` (time, start, latency, size); what is left out is a note.
+    ``lines``: how people read them (default: as iosnoop lists them). Raises UsageError.
+    """
+    from opline_analyses.block.io_log import of_rows
+
+    return of_rows(run, filters, sort, limit, lines)
+
+
+def btt(run: Run, filters: IoFilters = ALL, *, sort: str = "device", limit: int | None = None) -> ResultTable:
+    """The block layer's intervals: a row per device and interval. ``sort``: device, ios or latency."""
+    from opline_analyses.block.btt_result import of_requests
+
+    return of_requests(run, filters, sort, limit)
+
+
+def losses(run: Run, filters: IoFilters = ALL) -> ResultTable:
+    """What is missing: a row per loss. What was found is how many of the I/Os that are meant can be measured, None
+    where no filter is given. Raises UsageError.
+    """
+    from opline_analyses.block.losses_result import chosen_of, result
+
+    return result(run, chosen_of(run, filters))

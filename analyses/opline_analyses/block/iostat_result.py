@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""iostat's figures over time as a result: exact numbers per interval and device; whose columns people read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opline.talk import talk
+from opline_analyses.base.quantities import seconds
+from opline_analyses.base.result_table import Column, ResultTable
+from opline_analyses.block import io_filter, iostat
+from opline_analyses.block.io_series import round_interval, series_of
+from opline_analyses.block.iostat_rows import await_begins, rows_over_time
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from opline_analyses.base.result_table import Part
+    from opline_analyses.block.io_filter import IoFilters
+    from opline_analyses.block.io_series import Series
+    from opline_analyses.block.iostat import Row
+    from opline_analyses.runs.run import Run
+
+ROWS = 20  # about so many, where no interval is asked for
+
+
+def result(
+    run: Run,
+    filters: IoFilters,
+    interval_ns: int | None = None,
+    count: int | None = None,
+    style: str = "dtrace",
+    per_device: bool = False,
+) -> ResultTable:
+    """Of the I/Os that are meant, for each of ``count`` intervals at most; `Row`s were found. Raises UsageError."""
+    if filters.of == "requests" and style != "dtrace":
+        start = filters.start or await_begins(run)
+        filters = filters.replaced(start=start, end=filters.end or "end")
+    rows = io_filter.rows_of(run, filters)
+    whole = series_of(rows, None)
+    if interval_ns is None and not per_device:
+        interval_ns = round_interval(whole.grid.step_ns, ROWS)
+    series = series_of(rows, interval_ns, count)
+    waits_from = filters.start if style == "solaris" else None
+    found = rows_over_time(run, rows, series, per_device, waits_from)
+    others = sum(row.others.count for row in found)
+    if style == "dtrace" and others:
+        talk(f"{others} flushes and discards are neither reads nor writes: -x has them in o/s.")
+    head = {"schema": "opline iostat 1", "zero_ns": series.zero_ns}
+    return ResultTable(
+        iostat.COLUMNS, [tuple(row.record().values()) for row in found], found=found,
+        text=lambda _: text(found, series, style, per_device),
+        document=lambda t: {**head, "rows": list(t.items())},
+    )  # fmt: skip
+
+
+def text(
+    found: list[Row], series: Series, style: str, per_device: bool, begins: bool = True, single: bool | None = None
+) -> Iterator[Part]:
+    """The rows as --style has them; ``begins``: with the header, which a table per device has always; ``single``: there
+    is one interval only, whose time is not shown (default: as the series says).
+    """
+
+    single = series.first == series.last if single is None else single
+    digits = series.digits
+    if style == "dtrace" and not per_device:
+        if begins:
+            yield iostat.DTRACE_HEADER
+        for row in found:
+            yield iostat.dtrace_line(row, seconds(row.end_ns, digits))
+    elif style == "dtrace":
+        if begins:
+            yield f"{iostat.DTRACE_HEADER}  device"
+        for row in found:
+            yield f"{iostat.dtrace_line(row, seconds(row.end_ns, digits))}  {row.device}"
+    else:
+        header, cells_of = (
+            (iostat.LINUX_HEADER, iostat.linux_cells)
+            if style == "linux"
+            else (iostat.SOLARIS_HEADER, iostat.solaris_cells)
+        )
+        rows: list[list[object]] = [[*cells_of(row)] for row in found]
+        times = [seconds(row.end_ns, digits) for row in found]
+        if not single:
+            header, rows = ("time", *header), [[t, *cells] for t, cells in zip(times, rows, strict=True)]
+        yield ResultTable([Column("", head, left=head == "device") for head in header], rows, gap=" ")

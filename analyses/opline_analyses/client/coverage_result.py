@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: MIT
+"""How much of the time that the client reports is accounted for, as a result; and the checks beside it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opline.errors import UsageError
+from opline.talk import talk
+from opline_analyses.base.files import complete_file
+from opline_analyses.base.result_table import ResultTable
+from opline_analyses.base.text import count_of, fitted
+from opline_analyses.client import checks
+from opline_analyses.client.client import ClientReport, read_report
+from opline_analyses.client.client_files import find_log, find_report
+from opline_analyses.client.client_log import join_client_log
+from opline_analyses.client.coverage import measure, per_op
+from opline_analyses.client.coverage_text import PARTS, coverage_lines, hop_lines, part_rows, step_lines
+from opline_analyses.client.coverage_text import document as coverage_document
+from opline_analyses.client.fio_log import Joined
+from opline_analyses.client.loop import closed_loop
+from opline_analyses.client.schedule import corrected_latencies
+from opline_analyses.client.schedule import document as schedule_document
+from opline_analyses.client.span import client_span
+from opline_analyses.client.unsplit import unsplit, unsplit_lines
+from opline_analyses.runs.query_csv import write_csv
+from opline_analyses.runs.selection import OpFilters, Selection, clients_classes, selection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from opline_analyses.base.result_table import Part
+    from opline_analyses.runs.run import Run
+
+MOST_LINES = 0.98  # of a client's log: its ops are known by them
+
+
+def _client(run: Run, file: Path | None, filters: OpFilters) -> ClientReport | None:
+    report: ClientReport | None = read_report(file) if file else None
+    if report is None:
+        report = next(filter(None, map(find_report, run.places())), None)
+    if report and filters.op_class and len(filters.op_class) == 1:
+        report = report.of_class(filters.op_class[0])
+    return report
+
+
+def _counted(
+    run: Run, filters: OpFilters, client: ClientReport | None, joined: Joined | None
+) -> tuple[Selection, list[str]]:
+    """The ops that the client's figures are about, and the classes to which they were narrowed for that."""
+    which = selection(run, filters)
+    whole = None if filters.op_class or filters.since or filters.until else client
+    classes: list[str] = []
+    if whole and joined and joined.ops == joined.lines == whole.count:
+        # Every line of a complete log has its op: the others are somebody else's, whatever their class.
+        which = which.also("o.op_id IN (SELECT op_id FROM client_ops)")
+    elif joined and whole and joined.lines == whole.count and joined.ops >= MOST_LINES * joined.lines:
+        # Nearly every line has its op; the few without one are ops without an end, on the same threads.
+        which = which.also(
+            "(o.op_id IN (SELECT op_id FROM client_ops) OR NOT o.complete AND (o.class, o.begin_tid) IN"
+            " (SELECT (c.class, c.begin_tid) FROM ops c SEMI JOIN client_ops USING (op_id)))"
+        )
+    elif whole:
+        last_ns = round(whole.seconds * 1e9) if whole.ramp_seconds and whole.seconds else None
+        near = clients_classes(run, which, whole.counts(), last_ns)
+        classes = near or []
+        if near is None:
+            counts = " and ".join(count_of(n, name) for name, n in whole.counts().items())
+            talk(f"no classes of ops are as many as the client's {counts}: its figures are of other ops than these.")
+        if classes:
+            talk(f"the client's figures are about {', '.join(classes)}: other ops are left out (--class C).")
+            which = which.also(f"o.class IN ({', '.join('?' * len(classes))})", *classes)
+    if client and not (filters.since or filters.until):
+        span = client_span(run, which, client)
+        if span:
+            ramp = f" (it counts after a ramp of {client.ramp_seconds:g} s)" if client.ramp_seconds else ""
+            talk(f"ops that begin outside of what the client's figures are about{ramp}: {span.outside}, left out.")
+            which = which.also("o.begin_ns BETWEEN ? AND ?", span.first_ns, span.last_ns)
+    return which, classes
+
+
+def result(
+    run: Run,
+    filters: OpFilters,
+    *,
+    client_file: Path | None = None,
+    log_file: Path | None = None,
+    per_op_file: Path | None = None,
+    every_ns: int | None = None,
+) -> ResultTable:
+    """A row per part of the mean. ``client_file``, ``log_file``: the client's report and log, else those of the
+    recording; ``per_op_file``: where each op's parts go, as CSV; ``every_ns``: the client's schedule. What was found
+    is a `Coverage`. Raises OplineError.
+    """
+    client = _client(run, client_file, filters)
+    log = log_file or next(filter(None, map(find_log, run.places())), None)
+    if per_op_file and not log:
+        raise UsageError("--per-op needs the client's own log: none found, --client-log FILE names one.")
+    joined = join_client_log(run, log) if log else None
+    which, classes = _counted(run, filters, client, joined)
+    found = measure(run, which, client, with_log=log is not None)
+    loop, schedule = closed_loop(run), corrected_latencies(run, every_ns, client)
+    results = []
+    # The client's rate is of the whole run: nothing to compare a part of it with.
+    whole_run = None if filters.since or filters.until else client
+    if whole_run:
+        window_ns, completions = run.row(
+            f"""SELECT max(o.end_ns) - min(o.begin_ns), count(*) FILTER (o.complete)
+                FROM ops o WHERE {which.where}""",
+            which.parameters,
+        )
+        results.append(checks.iops(completions, whole_run, window_ns))
+    if client:
+        results.append(checks.bytes_moved(run, client))
+    if log:
+        results.append(checks.client_log(run))
+        results.append(checks.sums(run))
+    results.append(checks.littles_law(run, which, whole_run))
+    results.append(checks.chain(run))
+    results.append(checks.widest_unsplit(run))
+    results.append(checks.unknown_share(found.unknown_ns, found.mean_ns))
+    gaps = unsplit(run)
+    hops, steps = checks.hop_agreement(run), checks.block_steps(run)
+    if per_op_file:
+        with complete_file(per_op_file) as file:
+            rows = per_op(run)
+            write_csv(rows.columns, rows, file)
+
+    def lines(parts: ResultTable) -> Iterator[Part]:
+        yield from coverage_lines(found, parts, joined, loop, schedule)
+        yield from unsplit_lines(gaps, run)
+        yield from ("", "checks")
+        verdicts = {True: "pass", False: "FAIL", None: "n/a"}
+        yield from (f"  {verdicts[c.passed]:4}  {c.name}: {c.text}" for c in results)
+        yield from ("", *hop_lines(hops, steps), "", *step_lines(steps))
+
+    def document(_parts: ResultTable) -> dict[str, Any]:
+        split = gaps._asdict() | {"intervals": [i._asdict() for i in gaps.intervals]}
+        more = {"to_split": split, "closed_loop": loop, "schedule": schedule_document(schedule)}
+        return coverage_document(found, joined, classes, results, hops, steps) | more
+
+    notes = [f"warning: {c.name}: {c.text}" for c in results if c.passed is False]
+    if client and whole_run is None:
+        notes.insert(0, "the client's mean is of the whole run, the trace's of the part from --since to --until.")
+    return ResultTable(
+        PARTS, part_rows(found), text=lambda t: fitted(lines(t)), document=document, found=found, notes=notes
+    )

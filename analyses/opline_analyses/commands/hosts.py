@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT
+"""`opline hosts CLUSTER`: the hosts' clocks against each other, and how sure that is."""
+
+from __future__ import annotations
+
+import argparse
+
+from opline_analyses.commands.common import add_form, file_path, write
+
+NAME = "hosts"
+HELP = "the hosts of a cluster: clock offset, rate, bound, messages"
+EXAMPLES = """\
+offset: the host's clock minus that of the reference, in the middle of the
+recording. rate: how much faster the host's clock runs. bound: how far a time
+of this host may be from the truth on the reference's clock, half of the time
+(p50) and at most. The bound holds if no clock's rate changes by more than the
+limit. unpaired: messages without a partner, lost or outside of a recording.
+ambiguous: messages that two hosts could have received. contradicting: messages
+that would arrive before they were sent; opline leaves them out.
+
+examples:
+  opline hosts all
+  opline hosts all --json
+  opline hosts all --plot bound.svg
+"""
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments."""
+    parser.add_argument("cluster", metavar="CLUSTER", type=file_path, help="a folder that `opline join` made")
+    parser.add_argument("--plot", metavar="FILE", type=file_path, help="the bounds over time, as PNG or SVG")
+    parser.add_argument("--sort", dest="column", metavar="COLUMN", help="order of the hosts: a column of --csv")
+    add_form(parser, csv="CSV, a row per host", json="JSON: what cluster.json has")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints the hosts and the pairs of hosts."""
+    from opline_analyses.hosts.cluster import host_table, read_cluster
+
+    cluster = read_cluster(args.cluster)
+    if args.plot is not None:
+        from opline_analyses.hosts.plot import plot_bounds
+
+        plot_bounds(args.cluster, args.plot)
+        return 0
+    write(args, host_table(cluster))
+    return 0

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+"""How sure the stages between two hosts are: their bounds, and both ways of a hop together, which need no clock.
+
+Takes a run that is a cluster, with the temporary table ``counted`` of the ops that count.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opline_analyses.ops.stages import BothWays
+
+if TYPE_CHECKING:
+    from opline_analyses.runs.run import Run
+
+
+def stage_bounds(run: Run) -> dict[str, int]:
+    """For each stage that begins on one host and ends on another: how far its mean and its percentiles may be from the
+    truth, in ns. The error is common to all ops, so it does not shrink with their number. Between a message's send and
+    its receive it is the first stage that ends on the thread that receives.
+    """
+    rows = run.rows(
+        """WITH ways AS (
+               SELECT op_id, sent_ns AS from_ns, received_ns AS to_ns, receive_tid AS tid, bound_ns FROM hops UNION ALL
+               SELECT op_id, replied_ns, returned_ns, return_tid, bound_ns FROM hops WHERE returned_ns IS NOT NULL),
+           first AS (
+               SELECT arg_min(s.stage, s.seq) AS stage, any_value(w.bound_ns) AS bound_ns
+               FROM ways w JOIN counted USING (op_id) JOIN stages s
+               ON s.op_id = w.op_id AND s.tid = w.tid AND s.begin_ns >= w.from_ns
+                   AND s.begin_ns + s.duration_ns <= w.to_ns
+               GROUP BY w.op_id, w.from_ns, w.to_ns)
+           SELECT stage, max(bound_ns) FROM first GROUP BY stage"""
+    )
+    return {stage: int(bound) for stage, bound in rows}
+
+
+def both_ways(run: Run) -> list[BothWays]:
+    """Of the hops of the counted ops whose answer is known."""
+    rows = run.rows(
+        """SELECT parent_host, child_host, count(*), avg(both_ns), max(bound_ns) FROM hops JOIN counted USING (op_id)
+           WHERE both_ns IS NOT NULL GROUP BY parent_host, child_host ORDER BY parent_host, child_host"""
+    )
+    return [BothWays(*row) for row in rows]

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: MIT
+"""``cluster.json``: reads it, and makes the tables of hosts and of pairs of hosts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opline.errors import UsageError
+from opline.shapes import read_json
+from opline_analyses.base.result_table import Column, ResultTable, label, of_items, text
+from opline_analyses.base.text import duration, shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+    from typing import Any
+
+    from opline_analyses.base.result_table import Part
+
+FILE = "cluster.json"
+_PERIOD = {"begin_ns": int, "end_ns": int}
+SHAPE = {
+    "schema": str,
+    "reference": str,
+    "hosts": [
+        {
+            "name": str,
+            "path": str,
+            "run": str,
+            "status": str,
+            "event_count": int,
+            "interval_ns": int,
+            "offset_ns?": int,
+            "rate_ppm?": (float, int, None),
+            "bound_p50_ns?": int,
+            "bound_max_ns?": int,
+            "limit_ppm?": (float, int),
+            "steps?": int,
+        }
+    ],
+    "pairs": [
+        {
+            "hosts": [str],
+            "paired": int,
+            "unpaired": int,
+            "ambiguous": int,
+            "contradicting": int,
+            "arrived_early": int,
+            "limit_ppm": (float, int),
+            "raised": [_PERIOD | {"limit_ppm": (float, int)}],
+            "steps": [_PERIOD | {"size_ns": int}],
+        }
+    ],
+}
+
+
+def is_cluster(path: Path) -> bool:
+    """Whether a folder is a cluster that `opline join` made."""
+    return (path / FILE).is_file()
+
+
+def read_cluster(path: Path) -> dict[str, Any]:
+    """The document. Raises OplineError."""
+    if not path.exists():
+        raise UsageError(f"{path} does not exist.")
+    if not is_cluster(path):
+        raise UsageError(f"{path} is no cluster: `opline join -o CLUSTER RUN RUN` makes one.")
+    found: dict[str, Any] = read_json(path / FILE, SHAPE, "Join the recordings again.")
+    return found
+
+
+def _rate(ppm: float | None) -> str:
+    return "" if ppm is None else f"{ppm:+.2f} ppm"
+
+
+def _bound(ns: float | None) -> str:
+    return "" if ns is None else duration(ns, 3)
+
+
+def _limit(ppm: float | None) -> str:
+    return "" if ppm is None else f"{ppm:g} ppm" if ppm else "exact"
+
+
+def host_table(cluster: Mapping[str, Any]) -> ResultTable:
+    """A row per host; None is absent."""
+    offset = f"offset to {shortened(cluster['reference'], 12)}"
+    columns = (
+        label("host", "host"),
+        text("status", "status"),
+        Column("event_count"),
+        Column("interval_ns", "interval", lambda ns: f"{ns / 1e9:.2f} s"),
+        Column("offset_ns", offset, lambda ns: "" if ns is None else f"{ns / 1e9:+.9f} s"),
+        Column("rate_ppm", "rate", _rate, "f64"),
+        Column("bound_p50_ns", "bound p50", _bound),
+        Column("bound_max_ns", "max", _bound),
+        Column("limit_ppm", "limit", _limit, "f64"),
+        Column("steps"),
+    )
+    rows = ((host["name"], *(host.get(c.name) for c in columns[1:])) for host in cluster["hosts"])
+    return ResultTable(columns, rows, gap=" ", text=lambda t: _text(cluster, t), document=lambda _: cluster)
+
+
+PAIRS = (
+    label("hosts", "messages between", " and ".join),
+    *(Column(name, name) for name in ("paired", "unpaired", "ambiguous", "contradicting")),
+)
+
+
+def _text(cluster: Mapping[str, Any], hosts: ResultTable) -> Iterator[Part]:
+    """The hosts, the pairs, and the assumption behind every bound."""
+    yield hosts.with_rows([row if row[1] == "aligned" else (*row[:4], *[None] * 6) for row in hosts.rows])
+    if not cluster["pairs"]:
+        return
+    yield ""
+    yield of_items(PAIRS, cluster["pairs"])
+    yield ""
+    yield "A time of two hosts is right within the bound, if no clock's rate changes by"
+    yield "more than the limit."
+    for pair in cluster["pairs"]:
+        yield from _found(pair)
+
+
+def _found(pair: Mapping[str, Any]) -> Iterator[str]:
+    who = " and ".join(pair["hosts"])
+    for raised in pair["raised"]:
+        length = duration(raised["end_ns"] - raised["begin_ns"], 3)
+        yield f"{who}: their messages need a limit of {raised['limit_ppm']:g} ppm for {length}."
+    for step in pair["steps"]:
+        within = duration(step["end_ns"] - step["begin_ns"], 3)
+        yield f"{who}: the clock of {pair['hosts'][1]} steps by {duration(step['size_ns'], 4)} within {within}."
+    if pair["arrived_early"]:
+        yield f"{who}: {pair['arrived_early']} messages arrive before they were sent."

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+"""The picture of a cluster's clocks: the bound of each host over the reference's time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import matplotlib
+
+matplotlib.use("agg")
+import numpy as np
+import pyarrow.parquet as pq
+from matplotlib.figure import Figure
+
+from opline_analyses.pictures.plot import COLOURS, label_of, save
+from opline_analyses.runs.columns import array_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DPI = 150
+MOST_POINTS = 20_000  # of one host; what lies between is drawn by its greatest bound
+
+
+def plot_bounds(cluster: Path, path: Path) -> None:
+    """Draws ``clock.parquet`` into a PNG or an SVG. Raises OplineError."""
+    rows = pq.read_table(cluster / "clock.parquet", columns=["host", "reference_ns", "bound_ns"])
+    hosts = np.array(rows.column("host").to_pylist(), dtype=object)
+    times, bounds = array_of(rows.column("reference_ns")), array_of(rows.column("bound_ns"))
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    axes = figure.subplots()
+    begin = int(times.min()) if len(times) else 0
+    for n, host in enumerate(dict.fromkeys(hosts)):
+        mine = np.flatnonzero(hosts == host)
+        first = np.arange(0, len(mine), -(-len(mine) // MOST_POINTS))
+        seconds = (times[mine][first] - begin) / 1e9
+        bound = np.maximum.reduceat(bounds[mine], first) / 1e3
+        axes.step(seconds, bound, where="post", color=COLOURS[n % len(COLOURS)], label=label_of(str(host)))
+    axes.set_xlabel("time on the reference's clock (s)")
+    axes.set_ylabel("bound (us)")
+    axes.set_ylim(bottom=0)
+    if len(times):
+        axes.legend()
+    save(figure, path, DPI)

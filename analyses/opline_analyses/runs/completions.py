@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+"""Completions of a recording beside those that the kernel counted: is every request accounted for?
+
+The recorder reads ``/sys/block/DEVICE/stat`` before and after the command. Between the two readings the requests of the
+trace that completed, and those whose completion no program saw, should be as many as the kernel counted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opline.values import Value
+
+if TYPE_CHECKING:
+    from opline_analyses.runs.run import Run
+
+_KINDS = ("reads", "writes", "discards")  # a flush of the machinery's own is counted apart
+
+
+class Completions(Value):
+    """Of one device between two readings of its counters: completions in the trace, completions that no program saw,
+    completions that the kernel counted (``kernel``).
+    """
+
+    device: str
+    recorded: int
+    unseen: int
+    kernel: int
+
+    @property
+    def others(self) -> int:
+        """What the kernel counted besides: the recorder's own I/O, which is left out, and I/O at the two readings."""
+        return self.kernel - self.recorded - self.unseen
+
+
+def completions(run: Run) -> list[Completions]:
+    """A row for each device that the kernel counted I/O of; empty where the recording has no counters.
+
+    Shape: one :class:`Completions` per whole disk with I/O in the recording's time.
+    """
+    note = run.manifest.get("recording") or {}
+    before, after = note.get("completed_before") or {}, note.get("completed_after") or {}
+    devices = {device["name"]: device["dev"] for device in note.get("devices") or ()}
+    found = []
+    for name, last in after.items():
+        first = before.get(name)
+        if first is None or name not in devices:
+            continue
+        between = (first["monotonic_ns"], last["monotonic_ns"])
+        kernel = sum(last.get(kind, 0) - first.get(kind, 0) for kind in _KINDS)
+        ((recorded, unseen),) = run.rows(
+            """SELECT count(*) FILTER (end_ns BETWEEN ? AND ?),
+                      count(*) FILTER (end_ns IS NULL AND outcome <> 'open' AND outcome <> 'absorbed'
+                                       AND issue_ns BETWEEN ? AND ?)
+               FROM requests WHERE dev = ? AND nr_sectors > 0""",
+            (*between, *between, devices[name]),
+        )
+        if kernel or recorded or unseen:
+            found.append(Completions(name, recorded, unseen, kernel))
+    return found

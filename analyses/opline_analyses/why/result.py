@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+"""Why slow ops are slow, as a result: a row per stage, the sentences and tables for people, the document."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from opline_analyses.base.result_table import Column, ResultTable, of_items, text
+from opline_analyses.base.text import fitted, wrapped
+from opline_analyses.client.loop import closed_loop
+from opline_analyses.client.schedule import corrected_latencies, loop_lines
+from opline_analyses.client.schedule import document as document_of
+from opline_analyses.ops.stages import left_out
+from opline_analyses.why.brief import brief_lines
+from opline_analyses.why.separators import what_separates
+from opline_analyses.why.tail import ahead_of_them, tail_blame
+from opline_analyses.why.tail_text import cause_lines, caused_sentence, percentile_lines
+from opline_analyses.why.text import command_lines, sentence, separation_lines, set_lines, table_lines
+from opline_analyses.why.when import rhythms, when_slow
+from opline_analyses.why.when_text import when_lines
+from opline_analyses.why.why import STATES, compare_sets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from opline_analyses.base.result_table import Part
+    from opline_analyses.client.schedule import Corrected
+    from opline_analyses.runs.run import Run
+    from opline_analyses.why.separators import Separation
+    from opline_analyses.why.sets import Sets
+    from opline_analyses.why.tail import Tail
+    from opline_analyses.why.when import Bursts, Companion, Rhythm
+    from opline_analyses.why.why import Compared, Why
+
+
+def _row(s: Compared, w: Why) -> dict[str, Any]:
+    row: dict[str, Any] = {"stage": s.stage, "kind": s.kind}
+    for side in ("slow", "typical"):
+        of = getattr(s, side)
+        row |= {f"{side}_ops": of.ops, f"{side}_total_ns": of.total_ns, f"{side}_mean_ns": of.mean_ns}
+        row |= {f"{side}_{state}": getattr(of, state) for state in (*STATES, "state_unknown_ns")}
+    return {**row, "more_ns": s.more_ns, "share": w.share(s.more_ns)}
+
+
+def _columns() -> list[Column]:
+    sides = [
+        Column(f"{side}_{of}", type="f64" if of == "mean_ns" else "i64")
+        for side in ("slow", "typical")
+        for of in ("ops", "total_ns", "mean_ns", *STATES, "state_unknown_ns")
+    ]
+    return [text("stage"), text("kind"), *sides, Column("more_ns", type="f64"), Column("share", type="f64")]
+
+
+class _Found(NamedTuple):
+    """All that is said beside the first table."""
+
+    tail: Tail
+    separation: Separation
+    bursts: Bursts | None
+    companions: list[Companion]
+    rhythms: list[Rhythm]
+    commands: list[str]
+    loop: int | None
+    schedule: Corrected | None
+
+
+def _document(w: Why, found: _Found) -> dict[str, Any]:
+    t, separation = found.tail, found.separation
+    return {
+        "schema": "opline why 1",
+        "sentence": sentence(w),
+        "caused_sentence": caused_sentence(t),
+        "sets": vars(w.sets),
+        "closed_loop": found.loop,
+        "schedule": document_of(found.schedule),
+        "sums": w.sums,
+        "stages": [_row(s, w) for s in w.stages],
+        "latency": _row(w.latency, w),
+        "caused": {
+            **{f: v for f, v in t._asdict().items() if f not in ("causes", "percentiles")},
+            "sums": t.sums,
+            "causes": [
+                {**c._asdict(), "ahead": [a._asdict() for a in c.ahead], "more_ns": t.more_ns(c)} for c in t.causes
+            ],
+            "percentiles": [{**q._asdict(), "parts": [p._asdict() for p in q.parts]} for q in t.percentiles],
+        },
+        "separation": {
+            name: value._asdict() if name in ("found", "best") and value is not None else value
+            for name, value in separation._asdict().items()
+        },
+        "when": found.bursts and {**found.bursts._asdict(), "companions": [c._asdict() for c in found.companions]},
+        "rhythms": [{"owner": r.owner, **r.bursts._asdict()} for r in found.rhythms],
+        "commands": found.commands,
+    }
+
+
+def _brief(w: Why, found: _Found) -> Iterator[Part]:
+    yield from wrapped(" ".join(filter(None, (sentence(w), caused_sentence(found.tail)))), 0)
+    yield ""
+    loop = found.loop if found.schedule is None else None
+    yield from brief_lines(w, found.tail, found.separation, found.bursts, found.rhythms, loop, found.commands[0])
+    if found.schedule is not None:
+        yield from loop_lines(None, found.schedule)
+
+
+def _lines(w: Why, found: _Found) -> Iterator[Part]:
+    t = found.tail
+    said = " ".join(filter(None, (sentence(w), caused_sentence(t))))
+    yield from wrapped(said, 0)
+    yield ""
+    yield from set_lines(w)
+    yield from loop_lines(found.loop, found.schedule)
+    yield ""
+    yield from table_lines(w)
+    yield ""
+    yield from cause_lines(t)
+    yield ""
+    yield from percentile_lines(t)
+    yield ""
+    yield from separation_lines(found.separation, w)
+    yield from when_lines(found.bursts, found.companions, found.rhythms)
+    yield ""
+    yield "to look further:"
+    for command in found.commands:
+        yield f"  {command}"
+
+
+def result(
+    run: Run,
+    sets: Sets,
+    source: Sequence[str],
+    filters: Sequence[str],
+    *,
+    tainted: bool = False,
+    every_ns: int | None = None,
+    everything: bool = False,
+    rows_only: bool = False,
+) -> ResultTable:
+    """The slow ops of ``sets`` against the typical ones; a `Why` was found. ``source``, ``filters``: the words that
+    open the run and choose the ops, for the commands that look further; ``everything``: every table for people;
+    ``rows_only``: neither text nor document is wanted, which take longer.
+    """
+    w = compare_sets(run, sets)
+    notes = [] if w.sums else ["the stages do not sum to the latency: the run is damaged."]
+    notes = [*left_out(sets.incomplete, sets.tainted, tainted), *notes]
+    rows = [_row(s, w) for s in (*w.stages, w.latency)]
+    if rows_only:
+        return of_items(_columns(), rows, totals=1, found=w, notes=notes)
+    (requests,) = run.row("SELECT coalesce(request_count, 0) FROM ops WHERE op_id = ?", [sets.example])
+    commands = command_lines(w, source, filters, requests > 0)
+    tail = tail_blame(run, sets)
+    beside = _Found(
+        tail, what_separates(run), *when_slow(run), rhythms(run, ahead_of_them(tail)), commands, closed_loop(run),
+        corrected_latencies(run, every_ns),
+    )  # fmt: skip
+    return of_items(
+        _columns(), rows, totals=1, found=w, text=lambda _: fitted((_lines if everything else _brief)(w, beside)),
+        document=lambda _: _document(w, beside), notes=notes,
+    )  # fmt: skip

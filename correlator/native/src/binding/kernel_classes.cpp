@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+#include "binding/kernel_classes.hpp"
+
+#include "event/providers.hpp"
+
+namespace opline {
+
+void bind_sched(BoundClass &c, std::string_view name, Slots &slots) {
+    if (name == "sched_switch") {
+        c.kind = ClassKind::kSchedSwitch;
+        c.sched.prev_tid = slots.want_first({"prev_tid", "prev_pid"});
+        c.sched.prev_state = slots.want("prev_state");
+        c.sched.next_tid = slots.want_first({"next_tid", "next_pid"});
+        return;
+    }
+    if (name == "sched_waking") c.sched.wake = Wake::kWaking;
+    else if (name == "sched_wakeup") c.sched.wake = Wake::kWakeup;
+    else if (name == "sched_wakeup_new") c.sched.wake = Wake::kNew;
+    else return;
+    c.kind = ClassKind::kSchedWake;
+    c.sched.tid = slots.want_payload({"tid", "pid"});
+    // Who is woken runs there. A sched_waking names the CPU where the thread last ran, which may be off since.
+    if (c.sched.wake != Wake::kWaking) c.sched.cpu = slots.want("target_cpu");
+    c.tid_slot = slots.want_context("tid");
+    if (c.tid_slot == kNoSlot) c.tid_slot = slots.want_context("perf_tid");
+    c.comm_slot = slots.want_context("procname");
+}
+
+// From BPF: one event of what sched_switch, sched_waking and sched_switch say of a thread, when it is back on a CPU.
+// The waker is payload.
+void bind_off_cpu(BoundClass &c, Slots &slots) {
+    c.kind = ClassKind::kOffCpu;
+    c.sched.tid = slots.want("tid");
+    c.sched.prev_state = slots.want("prev_state");
+    c.sched.off_at = slots.want("off_at");
+    c.sched.woken_at = slots.want("woken_at");
+    c.tid_slot = slots.want("waker_tid");
+    c.comm_slot = slots.want("waker_comm");
+}
+
+void bind_thread(BoundClass &c, Slots &slots) {
+    c.kind = ClassKind::kThread;
+    c.thread = {slots.want("tid"),    slots.want("pid"),      slots.want("vtid"),  slots.want("vpid"),
+                slots.want("pid_ns"), slots.want("start_ns"), slots.want("cgroup")};
+}
+
+void bind_cgroup(BoundClass &c, Slots &slots) {
+    c.kind = ClassKind::kCgroup;
+    c.cgroup = {slots.want("cgroup"), slots.want("pid"), slots.want("tid"), slots.want("path")};
+}
+
+void bind_file_path(BoundClass &c, Slots &slots) {
+    c.kind = ClassKind::kFilePath;
+    c.file = {slots.want("file_dev"), slots.want("inode"), slots.want("path")};
+}
+
+bool bind_process(BoundClass &c, std::string_view name, Slots &slots) {
+    const bool of_bpf = starts_with(name, kBpfSched);
+    if (!of_bpf && c.domain != Domain::kKernel) return false;
+    name.remove_prefix(of_bpf ? kBpfSched.size() : starts_with(name, "sched_") ? 6 : 0);
+    if (name == "process_fork") c.process.step = ProcessStep::kFork;
+    else if (name == "process_exec") c.process.step = ProcessStep::kExec;
+    else if (name == "process_exit") c.process.step = ProcessStep::kExit;
+    else return false;
+    const bool fork = c.process.step == ProcessStep::kFork;
+    c.kind = ClassKind::kProcess;
+    c.process.of_all = !of_bpf;
+    if (of_bpf) {
+        c.plan.time_slot = slots.want("ktime");
+        c.process.pid = slots.want("pid");
+        c.process.parent = slots.want("parent_pid");
+        c.comm_slot = slots.want("comm");
+    } else {
+        c.process.pid = fork ? slots.want_payload({"child_pid"}) : slots.want_context("pid");
+        c.process.tid = fork ? slots.want_payload({"child_tid"}) : slots.want_context("tid");
+        c.process.parent = slots.want_payload({"parent_pid"});
+        c.comm_slot = fork ? slots.want_payload({"child_comm"}) : slots.want_context("procname");
+    }
+    return true;
+}
+
+}  // namespace opline

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// Classes that are no points: what the kernel, or BPF, tells of threads, processes and cgroups.
+#pragma once
+#include <string_view>
+
+#include "binding/classes.hpp"
+#include "binding/slots.hpp"
+
+namespace opline {
+
+// LTTng's names; perf's conversion to CTF says pid for tid and puts the sub-system before the event's name.
+void bind_sched(BoundClass &, std::string_view name, Slots &);
+// From BPF: one event of what sched_switch, sched_waking and sched_switch say of a thread, when it is back on a CPU.
+void bind_off_cpu(BoundClass &, Slots &);
+// From BPF: who a thread is (identity/threads.hpp), and in which cgroup (identity/cgroups.hpp).
+void bind_thread(BoundClass &, Slots &);
+void bind_cgroup(BoundClass &, Slots &);
+// From BPF: the path of a file that system calls name by its inode.
+void bind_file_path(BoundClass &, Slots &);
+// Of the recorded processes from BPF, and of every process from LTTng's kernel domain (lttng-modules 2.13,
+// include/instrumentation/events/sched.h). True: it is such a class.
+bool bind_process(BoundClass &, std::string_view name, Slots &);
+
+}  // namespace opline

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// Hands out slots for the fields of an event class that is being bound.
+#pragma once
+#include <algorithm>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "event/event.hpp"
+
+namespace opline {
+
+// Each field has one slot, however often it is asked for.
+class Slots {
+  public:
+    explicit Slots(const ClassDecl &decl) : decl_(decl) {}
+    bool comm_is_procname = false;  // what other classes have as a context
+
+    // Payload before context: an event's own `tid` is not its context's.
+    std::int32_t want(const std::string &field) { return want_in(field, {FieldScope::kPayload, FieldScope::kContext}); }
+    std::int32_t want_payload(std::initializer_list<const char *> fields) {
+        for (auto f : fields)
+            if (auto s = want_in(f, {FieldScope::kPayload}); s != kNoSlot) return s;
+        return kNoSlot;
+    }
+    std::int32_t want_context(const std::string &field) { return want_in(field, {FieldScope::kContext}); }
+    std::int32_t want_first(std::initializer_list<const char *> fields) {
+        for (auto f : fields)
+            if (auto s = want(f); s != kNoSlot) return s;
+        return kNoSlot;
+    }
+    // A field by its place in the declaration; none if it is kNoSlot.
+    std::int32_t want_at(std::int32_t index) {
+        return index == kNoSlot ? kNoSlot : slot_of(static_cast<std::uint32_t>(index));
+    }
+    std::vector<std::uint32_t> take() { return std::move(wanted_); }
+
+  private:
+    std::int32_t want_in(const std::string &field, std::initializer_list<FieldScope> scopes) {
+        if (field.empty()) return kNoSlot;
+        for (auto scope : scopes)
+            for (std::uint32_t i = 0; i < decl_.fields.size(); ++i)
+                if (decl_.fields[i].scope == scope && decl_.fields[i].name == field) return slot_of(i);
+        return comm_is_procname && field == "procname" ? want_in("comm", scopes) : kNoSlot;
+    }
+    std::int32_t slot_of(std::uint32_t index) {
+        auto it = std::find(wanted_.begin(), wanted_.end(), index);
+        if (it != wanted_.end()) return static_cast<std::int32_t>(it - wanted_.begin());
+        wanted_.push_back(index);
+        return static_cast<std::int32_t>(wanted_.size() - 1);
+    }
+    const ClassDecl &decl_;
+    std::vector<std::uint32_t> wanted_;
+};
+
+}  // namespace opline

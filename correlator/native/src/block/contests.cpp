@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include "block/contests.hpp"
+
+#include <algorithm>
+
+namespace opline::block_model {
+
+// The completion may have been that of another one that waited when the flush before it was issued: what it needs to
+// know, should it have been.
+void Contests::note_contested_flush(const BlockEvent &e, Index by) {
+    Device &d = m_.devices.of(e.dev);
+    d.waiter_done_ns = e.ts_ns;
+    const auto &owners = requests_[by].r.owners;
+    if (owners.empty()) return;
+    const FlushCpu *last = e.cpu != kNoCpu ? d.flush_cpus.find(e.cpu) : nullptr;
+    const auto may_be_its = [&](const ReqRec &rec) {
+        const auto served = [&] {
+            return d.queues.kinship(rec.r.queue_cpu, last->issued_on) != HardwareQueues::Kinship::kApart;
+        };
+        return rec.empty_flush && (!last || (rec.entered_ns <= last->issue_ns && served()));
+    };
+    for (Index w : d.flush_waiters)
+        if (w != by && may_be_its(requests_[w])) contend(requests_[w], {e.ts_ns, e.cpu, owners.front()});
+}
+
+// A completion fitted several requests of one place: what the others need to know, should it have been theirs.
+void Contests::note_contested(const BlockEvent &e, Index by) {
+    const auto &owners = requests_[by].r.owners;
+    any_ = true;
+    unsigned seen = 0;
+    for (Index i = requests_.places().first({e.dev, e.sector}); i != kNil && seen < kChainLimit;
+         i = requests_[i].by_start.next, ++seen)
+        if (i != by && requests_[i].in_device)
+            contend(requests_[i], {e.ts_ns, e.cpu, owners.empty() ? Owner{} : owners.front()});
+}
+
+void Contests::contend(ReqRec &rec, const Contested &completion) {
+    constexpr std::size_t kMost = 64;
+    if (rec.contested.size() >= kMost) rec.contested.erase(rec.contested.begin());
+    rec.contested.push_back(completion);
+}
+
+// Whoever waits for the request has gone on: the last of those completions whose taker waits still was its own.
+const Contested *Contests::contested_by_one_that_waits(const ReqRec &rec) const {
+    const auto waits = [this](const Contested &c) { return !evidence_.has_ended(c.by); };
+    const auto it = std::find_if(rec.contested.rbegin(), rec.contested.rend(), waits);
+    return it == rec.contested.rend() ? nullptr : &*it;
+}
+
+// The request whose completion another one got: whoever waits for it has gone on, and who waits for the other has not.
+// So the completion at hand is the other's.
+Index Contests::exchanged(const BlockEvent &e) const {
+    unsigned seen = 0;
+    for (Index i = requests_.places().first({e.dev, e.sector}); i != kNil && seen < kChainLimit;
+         i = requests_[i].by_start.next, ++seen) {
+        const ReqRec &rec = requests_[i];
+        const bool fits = rec.in_device && rec.remaining == e.nr_sectors && same_direction(rec.op, e.rwbs);
+        if (!fits || rec.contested.empty() || evidence_.left_ns(rec) == kNoTime) continue;
+        if (contested_by_one_that_waits(rec)) return i;
+    }
+    return kNil;
+}
+
+}  // namespace opline::block_model

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// Events with their threads as the core knows them (identity/threads.hpp), whatever they are called where they run.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "binding/classes.hpp"
+#include "block/block.hpp"
+#include "identity/threads.hpp"
+
+namespace opline {
+
+struct Identities {
+    Threads threads;
+
+    // Must the point's thread and process be renumbered?
+    bool renumbers(const BoundClass &cls, const Event &ev) const {
+        return threads.has_aliases() || number_in(ev, cls.pid_ns_slot, kRootPidNs) != kRootPidNs;
+    }
+    // The event with other numbers, valid until the next call. The model's keys may name the two fields as well: they
+    // get the same numbers.
+    Event renumbered(const BoundClass &cls, const Event &ev, std::uint32_t host) {
+        const std::int64_t pid_ns = number_in(ev, cls.pid_ns_slot, kRootPidNs), tid = number_in(ev, cls.tid_slot, -1),
+                           pid = number_in(ev, cls.pid_slot, -1);
+        const Threads::ThreadNumbers known =
+            pid_ns == kRootPidNs ? Threads::ThreadNumbers{threads.of_root(host, tid), threads.of_root(host, pid)}
+                                 : threads.of_namespace(host, pid_ns, tid, pid, ev.ts_ns);
+        slots_.assign(ev.slots, ev.slots + cls.plan.wanted.size());
+        if (tid >= 0) slots_[static_cast<std::size_t>(cls.tid_slot)].i = known.tid;
+        if (pid >= 0) slots_[static_cast<std::size_t>(cls.pid_slot)].i = known.pid;
+        Event out = ev;
+        out.slots = slots_.data();
+        return out;
+    }
+    void renumber(BlockEvent &b, std::uint32_t host) const {
+        if (!threads.has_aliases()) return;
+        b.tid = static_cast<std::int32_t>(threads.of_root(host, b.tid));
+        b.pid = static_cast<std::int32_t>(threads.of_root(host, b.pid));
+    }
+    // Takes what an event says of a thread; the number that was another thread's before, if it was.
+    std::optional<std::int64_t> learn(const ThreadSlots &s, const Event &ev, std::uint32_t host) {
+        auto number = [&](std::int32_t slot) { return number_in(ev, slot, -1); };
+        const ThreadFact fact{number(s.tid),
+                              number(s.pid),
+                              number(s.vtid),
+                              number(s.vpid),
+                              number(s.pid_ns),
+                              number(s.start_ns),
+                              static_cast<std::uint64_t>(number_in(ev, s.cgroup, 0))};
+        if (!threads.learn(host, fact)) return std::nullopt;
+        return fact.tid;
+    }
+
+    // A process, or a thread of it, moved into a cgroup; or how a cgroup is called: `path`, pool id.
+    void cgroup(const CgroupSlots &s, const Event &ev, std::uint32_t host, std::uint32_t path) {
+        const auto number = static_cast<std::uint64_t>(number_in(ev, s.cgroup, 0));
+        const std::int64_t pid = number_in(ev, s.pid, 0), tid = number_in(ev, s.tid, 0);
+        if (s.path != kNoSlot) threads.cgroups.name(host, number, path);
+        else if (pid > 0)
+            threads.cgroups.entered(host, threads.of_root(host, pid), tid > 0 ? threads.of_root(host, tid) : 0, number);
+    }
+
+  private:
+    std::vector<Slot> slots_;
+};
+
+}  // namespace opline

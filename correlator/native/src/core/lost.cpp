@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// Events that are lost, as readers, tracers, collectors and other events tell.
+#include "core/impl.hpp"
+
+namespace opline {
+
+void Core::Impl::lost_in(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns) {
+    linker.discarded(begin_ns, end_ns);
+    lost_ends.lost_in(stream, begin_ns, end_ns);
+}
+
+void Core::Impl::lost_anywhere(std::int64_t begin_ns, std::int64_t end_ns) {
+    linker.discarded(begin_ns, end_ns);
+    lost_ends.lost_anywhere(begin_ns, end_ns);
+}
+
+void Core::Impl::discarded(const Gap &gap) {
+    const bool packets = gap.kind == Gap::Kind::kPackets;
+    stitcher.events_lost();
+    if (carries_states(gap.stream)) sched.lost(gap.end_ns);
+    numbers.end(numbers_missed());
+    if (gap.begin_ns != kNoTime && gap.end_ns != kNoTime) lost_in(gap.stream, gap.begin_ns, gap.end_ns);
+    holes.discarded(gap.begin_ns, gap.end_ns);
+    (packets ? discarded_packets : discarded_events) += gap.count;
+    discarded_unknown += gap.count == 0;
+    tables.discarded(stream_name(streams[gap.stream]), gap.begin_ns, gap.end_ns, gap.count, packets);
+}
+
+void Core::Impl::damaged(const Gap &gap) {
+    if (carries_states(gap.stream)) sched.lost_from(gap.begin_ns);
+    lost_in(gap.stream, gap.begin_ns, std::numeric_limits<std::int64_t>::max());
+    damages.push_back({stream_name(streams[gap.stream]), gap.begin_ns, std::string(gap.why)});
+}
+
+void Core::Impl::missing(std::string_view stream, Domain domain, std::int64_t begin_ns, std::int64_t end_ns,
+                         std::uint64_t packets) {
+    constexpr auto kFirst = std::numeric_limits<std::int64_t>::min(), kLast = std::numeric_limits<std::int64_t>::max();
+    lost_anywhere(begin_ns == kNoTime ? kFirst : begin_ns, end_ns == kNoTime ? kLast : end_ns);
+    const bool for_good = end_ns == kNoTime;
+    const std::int64_t from_ns = begin_ns == kNoTime ? kFirst : begin_ns;
+    if (domain == Domain::kKernel) for_good ? sched.lost_from(from_ns) : sched.lost(end_ns);
+    if (!for_good) numbers.end(numbers_missed());
+    stitcher.events_lost();
+    discarded_packets += packets;
+    tables.discarded(stream, begin_ns, end_ns, packets, true);
+}
+
+void Core::Impl::missed(std::optional<std::uint32_t> dev, std::int64_t begin_ns, std::int64_t end_ns,
+                        std::uint64_t count, const Request *of) {
+    events_missing += count;
+    tables.missed(dev, begin_ns, end_ns, count);
+    if (!of || !linker.requests().waiters_known(*of)) return linker.discarded(begin_ns, end_ns);
+    linker.requests().doubt(*of);
+    for (const Owner &owner : of->owners)
+        if (Op *op = stitcher.ops().find(owner.op)) op->completion_missing = true;
+}
+
+}  // namespace opline

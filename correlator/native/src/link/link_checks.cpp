@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#include "link/link_checks.hpp"
+
+namespace opline {
+namespace {
+
+constexpr std::size_t kEndsKept = 1u << 16;
+
+}  // namespace
+
+std::int64_t LinkChecks::end_of(std::uint64_t ref) const {
+    if (const Op *op = l_.locator.find(ref))
+        return op->state == OpState::kEnded && op->hard ? op->end_ns : kNoTime;  // a soft end can move on
+    const std::int64_t *known = ends_.find(ref);
+    return known ? *known : 0;  // long ago
+}
+
+// Of a link whose request has these steps: they can't be the op's.
+bool LinkChecks::impossible(const BioLink &link, std::int64_t getrq_ns, std::int64_t complete_ns) const {
+    if (const Op *op = l_.locator.find(link.chosen);
+        op && link.queue_ns != kNoTime && link.queue_ns < op->begin_ns && !link.sync)
+        return true;
+    const std::int64_t end_ns = end_of(link.chosen);
+    if (end_ns == kNoTime) return false;
+    if (getrq_ns != kNoTime && getrq_ns > end_ns) return true;
+    return link.waited_for && complete_ns != kNoTime && complete_ns > end_ns;
+}
+
+std::int64_t LinkChecks::waiter_ended(const BioLink &link) const {
+    if (link.sync) return link.sync->batch->end_ns;
+    if (link.chosen != 0) return link.waited_for ? end_of(link.chosen) : kNoTime;
+    if (!link.batch) return kNoTime;
+    const BatchWaits *waits = batch_waits_.find(link.batch->space);
+    return waits && waits->nearly_always() ? link.batch->end_ns : kNoTime;
+}
+
+std::int64_t LinkChecks::waiter_ended(const Request &r) const {
+    std::int64_t first_ns = kNoTime;
+    for (auto id : r.bios) {
+        const BioLink *link = links_.link_of(id);
+        const std::int64_t end_ns = link ? waiter_ended(*link) : kNoTime;
+        if (end_ns != kNoTime && (first_ns == kNoTime || end_ns < first_ns)) first_ns = end_ns;
+    }
+    return first_ns;
+}
+
+// Its bytes were in flight when another thread wrote the pages, and it did not wait for them: they are written back for
+// it.
+void LinkChecks::postpone(BioLink &link) {
+    link.shared->pages.push_back({link.chosen, link.own_bytes, link.queue_ns, 0, 0, link.ambiguous});
+    link.chosen = 0;
+    link.rules = 0;
+    link.own_bytes = 0;
+}
+
+void LinkChecks::check(BioLink &link, std::int64_t getrq_ns, std::int64_t complete_ns) {
+    if (link.chosen == 0) return;
+    if (link.dirtied && complete_ns != kNoTime) {
+        const Op *op = l_.locator.find(link.chosen);
+        if (!op || !op->io_open) return postpone(link);
+    }
+    if (!impossible(link, getrq_ns, complete_ns)) return;
+    ++l_.counts.refused;
+    link.chosen = 0;
+    link.rules = 0;
+}
+
+void LinkChecks::settled(const Op &op) {
+    if (op.bios == 0) return;
+    if (ends_.size() >= kEndsKept) ends_.clear();  // of what is so old nothing is linked
+    ends_.put(op_ref(op), op.complete() ? op.end_ns : kNoTime);
+}
+
+// What a link by a number must not contradict, whatever chose it. Pages, read-ahead and syncs are shared by processes.
+void LinkChecks::check_process(const BioLink &link, std::uint64_t ref, std::uint32_t rules) {
+    const Op *op = l_.locator.find(ref);
+    if (!op || link.inherited || link.queuer.pid < 0 || l_.processes.has(*op, link.queuer)) return;
+    if ((rules & rule::kThread) == 0 &&
+        ((rules & (rule::kSector | rule::kExtent)) == 0 || l_.processes.of_kernel(link.queuer)))
+        return;
+    ++l_.counts.process_violations;
+}
+
+}  // namespace opline

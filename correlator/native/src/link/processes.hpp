@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// Which processes an op's bios come from (docs/internals/stitching.md, "Whose process a bio comes from"). A thread
+// number, a sector or a device number alone is no evidence: another process, or another machine, has the same ones.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "base/flat_map.hpp"
+#include "base/strings.hpp"
+#include "block/block.hpp"
+#include "identity/threads.hpp"
+#include "op/op.hpp"
+
+namespace opline {
+
+// The thread that queued a bio.
+struct Queuer {
+    std::uint32_t host = 0;
+    std::int32_t pid = -1;      // -1: unknown
+    std::int32_t kthread = -1;  // 1: it is the kernel's own, 0: it is a process' thread, -1: unknown
+    std::uint32_t comm = 0;     // pool id; 0: unknown
+};
+
+class Processes {
+  public:
+    Processes(const StringPool &strings, const Threads &threads) : strings_(strings), threads_(threads) {}
+
+    // The kernel's own threads queue bios for every process. Where the trace does not say it, their names do.
+    bool of_kernel(const Queuer &q) {
+        if (q.kthread >= 0) return q.kthread != 0;
+        if (q.comm == 0) return false;
+        auto [known, made] = kernel_names_.insert(q.comm);
+        if (made) *known = kernel_name(strings_.at(q.comm));
+        return *known;
+    }
+    // A point of the op came from the bio's process, or from one that the trace does not name. A process of which a
+    // fact told between the two has two numbers.
+    bool has(const Op &op, const Queuer &q) const {
+        if (q.pid < 0) return true;
+        const std::int64_t own = threads_.of_root(q.host, q.pid);
+        return op.transitions.any_process(
+            [&](std::int32_t pid) { return pid < 0 || threads_.untold(pid) || threads_.of_root(q.host, pid) == own; });
+    }
+    // Whether the op can have a bio because its bytes are in flight at the bio's place: its own processes queue such
+    // bios, and the kernel of its machine does.
+    bool in_flight_for(const Op &op, const Queuer &q) {
+        return op.window_host == q.host && (has(op, q) || of_kernel(q));
+    }
+
+    // Names of kernel threads that queue bios: the workqueues', the file systems', those of drivers/md and
+    // drivers/block in Linux 6.1 to 6.18. io_uring's (io_wqe_worker) are the kernel's up to 5.11, and threads of the
+    // process (iou-wrk) from 5.12 on.
+    static bool kernel_name(std::string_view name);
+
+  private:
+    const StringPool &strings_;
+    const Threads &threads_;
+    FlatMap<std::uint32_t, bool> kernel_names_;  // by pool id
+};
+
+}  // namespace opline

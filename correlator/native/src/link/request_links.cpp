@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+#include "link/request_links.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace opline {
+
+const Flush *RequestLinks::flush_of(const Request &r) const {
+    // One with data has an issue of its own: that it is missing is a loss.
+    if (r.flushed_by == 0 || r.nr_sectors != 0 || r.issue_ns != kNoTime) return nullptr;
+    for (const Flush &f : flushes_)
+        if (f.request == r.flushed_by) return &f;
+    return nullptr;
+}
+
+void RequestLinks::wait_for(std::uint64_t op, std::int64_t q, std::int64_t floor_ns) {
+    for (auto &w : waiting_) {
+        if (w.op != op) continue;
+        if (q != kNoTime && (w.q == kNoTime || q < w.q)) w.q = q;
+        return;
+    }
+    waiting_.push_back({op, q, floor_ns});
+}
+
+// Those that are named and those that the syncs cover, each once. Syncs of one target cover overlapping runs of writes.
+std::uint32_t RequestLinks::distinct_ops(std::vector<const Sync *> &syncs) {
+    if (syncs.empty() && served_.size() < 2) return static_cast<std::uint32_t>(served_.size());  // what most serve
+    std::sort(served_.begin(), served_.end());
+    served_.erase(std::unique(served_.begin(), served_.end()), served_.end());
+    std::sort(syncs.begin(), syncs.end(), [](const Sync *a, const Sync *b) {
+        return std::tie(a->target, a->first) < std::tie(b->target, b->first);
+    });
+    std::uint64_t covered = 0, named = 0, end = 0, target = 0;
+    for (const Sync *s : syncs) {
+        if (s->target != target) end = 0;
+        target = s->target;
+        if (s->last > end) covered += s->last - std::max(s->first, end);
+        end = std::max(end, s->last);
+    }
+    for (auto ref : served_)
+        if (const Op *op = l_.locator.find(ref))
+            named += std::any_of(syncs.begin(), syncs.end(), [&](const Sync *s) { return s->covers(*op); });
+    return static_cast<std::uint32_t>(served_.size() + covered - named);
+}
+
+bool RequestLinks::waiters_known(const Request &r) const {
+    return std::all_of(r.bios.begin(), r.bios.end(), [this](std::uint64_t bio) {
+        const BioLink *link = links_.link_of(bio);
+        return !link || (!link->batch && !link->sync && !link->shared && !link->journal && !link->others);
+    });
+}
+
+void RequestLinks::doubt(const Request &r) {
+    for (auto id : r.bios)
+        if (BioLink *link = links_.find_link(id)) link->doubtful = true;
+}
+
+bool RequestLinks::lost_between(const BioLink &link, const Request &r) const {
+    std::int64_t since_ns = kNoTime, until_ns = kNoTime;
+    const auto note = [&](std::int64_t ns) {
+        if (ns == kNoTime) return;
+        since_ns = since_ns == kNoTime ? ns : std::min(since_ns, ns);
+        until_ns = std::max(until_ns, ns);
+    };
+    note(link.queue_ns);
+    for (const RequestStep &step : kRequestSteps) note(r.*step.of_request);
+    return until_ns != kNoTime && l_.lost.overlap(since_ns, until_ns);
+}
+
+// When the first of the request's bios that are the batch's was queued.
+std::int64_t RequestLinks::queued_for(const Batch &batch, const Request &r) {
+    std::int64_t first_ns = kNoTime;
+    for (auto id : r.bios)
+        if (const BioLink *link = links_.find_link(id);
+            link && link->batch.get() == &batch && link->queue_ns != kNoTime)
+            first_ns = first_ns == kNoTime ? link->queue_ns : std::min(first_ns, link->queue_ns);
+    return first_ns == kNoTime ? r.queue_ns : first_ns;
+}
+
+// Its steps. The Q is another one for each op.
+RequestCut RequestLinks::cut_of(const Request &r) const {
+    RequestCut cut;
+    cut.request = r.id;
+    for (const RequestStep &step : kRequestSteps) cut.*step.time = r.*step.of_request;
+    cut.first_request = r.first_request;
+    cut.first_g = r.first_getrq_ns;
+    cut.unseen = r.unseen;
+    cut.preflush = r.preflush_ns;
+    if (r.complete_ns != kNoTime && r.end_ns > r.complete_ns) cut.end = r.end_ns;
+    cut.queue_tid = r.queue_tid;
+    cut.issue_tid = r.issue_tid;
+    cut.dev = r.dev;
+    cut.sector = r.sector;
+    if (const Flush *flush = flush_of(r)) {
+        cut.d = flush->issue_ns;
+        cut.issue_tid = flush->issue_tid;
+    }
+    return cut;
+}
+
+Served RequestLinks::request_done(const Request &r) {
+    waiting_.clear();
+    served_.clear();
+    std::vector<const Sync *> syncs;
+    std::vector<Batch *> batches;
+    Served served;
+    bool read_ahead = false;  // who waits for it is known
+    auto add_sync = [&](const Sync *s) {
+        if (std::find(syncs.begin(), syncs.end(), s) == syncs.end()) syncs.push_back(s);
+    };
+    for (auto id : r.bios) {
+        BioLink *link = links_.find_link(id);
+        if (!link) continue;
+        served.of_population = served.of_population || link->program_run != 0;
+        link->issue_ns = r.issue_ns;
+        link->complete_ns = r.complete_ns;
+        link->request_ambiguous = r.ambiguous;
+        checks_.check(*link, r.getrq_ns, r.complete_ns);
+        // Of a request in whose time something is missing it is not certain that it is this one.
+        link->doubtful = link->doubtful || lost_between(*link, r);
+        if (link->chosen != 0) {
+            served_.push_back(link->chosen);
+            wait_for(link->chosen, link->queue_ns, link->sync ? link->sync->begin_ns : kNoTime);
+        }
+        if (link->read_ahead && !std::exchange(read_ahead, true)) wait_for_read_ahead(*link, r);
+        if (link->sync && link->others && (!link->shared || link->shared->file == kNoFile)) add_sync(link->sync.get());
+        if (link->batch && std::find(batches.begin(), batches.end(), link->batch.get()) == batches.end())
+            batches.push_back(link->batch.get());
+        if (!link->shared) continue;
+        for (const auto &p : link->shared->pages) {
+            served_.push_back(p.op);
+            if (Op *op = l_.locator.find(p.op); waits(op)) wait_for(p.op, link->queue_ns, op->sync_ns);
+        }
+        for (const auto &s : link->shared->syncs) {
+            served_.push_back(s->op);
+            if (link->journal) add_sync(s.get());
+            if (s->open && r.complete_ns != kNoTime) wait_for(s->op, link->queue_ns, s->begin_ns);
+        }
+    }
+    served.ops = distinct_ops(syncs);
+    if (served.ops == 1) served.only = served_.front();
+
+    if (r.kind == IoKind::kFlush && r.getrq_ns == kNoTime && r.issue_ns != kNoTime) {
+        flushes_[next_flush_++ % flushes_.size()] = {r.id, r.issue_ns, r.issue_tid};
+        return served;
+    }
+    RequestCut cut = cut_of(r);
+    // Per op, the Q of its own first bio: a merged request was queued by others before.
+    for (const WaitingBio &w : waiting_) {
+        Op *op = l_.locator.find(w.op);
+        if (!op) continue;
+        cut.q = w.q != kNoTime ? w.q : r.queue_ns;
+        cut.floor_ns = w.floor_ns;
+        op->requests.push_back(cut);
+        for (const auto &s : syncs_.syncs().open())
+            if (s->op == w.op) s->batch->requests.push_back(cut);
+    }
+    cut.floor_ns = kNoTime;
+    for (Batch *batch : batches) {
+        cut.q = queued_for(*batch, r);
+        batch->requests.push_back(cut);
+        if (r.complete_ns != kNoTime) checks_.note_batch(*batch, r.complete_ns);
+    }
+    return served;
+}
+
+// Its pages are locked until it is done (mm/filemap.c, filemap_update_page()): an op that reads some of them, and has
+// not queued all of its bytes itself, can't have ended before.
+void RequestLinks::wait_for_read_ahead(BioLink &link, const Request &r) {
+    if (r.complete_ns == kNoTime || r.nr_sectors == 0 || r.sector == kNoSector) return;
+    const Sectors run{r.dev, r.sector, r.nr_sectors},
+        within{link.read_ahead_dev, r.sector - link.read_ahead_shift, r.nr_sectors};
+    places_.find_parts(run, within);
+    for (const std::uint64_t ref : l_.locator.io_windows()) {
+        const Op *op = l_.locator.find(ref);
+        if (!op || ref == link.chosen || op->window_host != link.queuer.host ||
+            directions_.direction_of(*op) != Direction::kRead || op->begin_ns >= r.complete_ns ||
+            op->data_bytes - op->read_ahead_bytes >= static_cast<std::uint64_t>(op->length_bytes))
+            continue;
+        const std::uint64_t bytes = places_.bytes_in(*op, within);
+        if (bytes == 0) continue;
+        served_.push_back(ref);
+        wait_for(ref, link.queue_ns, op->begin_ns);
+        shared_work(link).readers.emplace_back(ref, bytes);
+        link.others = true;
+    }
+}
+
+}  // namespace opline

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// What a request that is done means for ops: every op in memory that waits for one of its bios gets the cut.
+#pragma once
+#include <array>
+#include <vector>
+
+#include "link/link_checks.hpp"
+#include "link/place_rules.hpp"
+#include "link/sync_shares.hpp"
+
+namespace opline {
+
+class RequestLinks {
+  public:
+    RequestLinks(Linking &l, BioLinks &links, Directions &directions, PlaceRules &places, SyncShares &syncs,
+                 LinkChecks &checks)
+        : l_(l), links_(links), directions_(directions), places_(places), syncs_(syncs), checks_(checks) {}
+
+    Served request_done(const Request &);
+    // Of the last request_done(): refs of the ops that it serves.
+    const std::vector<std::uint64_t> &served() const { return served_; }
+    // The flush whose D is the request's too; nullptr: it has one of its own, or none is known.
+    const Flush *flush_of(const Request &) const;
+    // Nobody waits for the request but its owners: no batch, no sync, no op that wrote its pages.
+    bool waiters_known(const Request &) const;
+    // Its completion is missing: it may be another one's steps that were seen.
+    void doubt(const Request &);
+
+  private:
+    struct WaitingBio {  // for a request
+        std::uint64_t op;
+        std::int64_t q, floor_ns;
+    };
+    bool lost_between(const BioLink &, const Request &) const;  // from the first step that is known to the last
+    void wait_for(std::uint64_t op, std::int64_t q, std::int64_t floor_ns);
+    void wait_for_read_ahead(BioLink &, const Request &);
+    std::uint32_t distinct_ops(std::vector<const Sync *> &);
+    RequestCut cut_of(const Request &) const;
+    std::int64_t queued_for(const Batch &, const Request &);
+
+    Linking &l_;
+    BioLinks &links_;
+    Directions &directions_;
+    PlaceRules &places_;
+    SyncShares &syncs_;
+    LinkChecks &checks_;
+    std::array<Flush, 256> flushes_{};  // the last ones
+    std::size_t next_flush_ = 0;
+    std::vector<WaitingBio> waiting_;
+    std::vector<std::uint64_t> served_;
+};
+
+}  // namespace opline

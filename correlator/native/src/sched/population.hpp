@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// The processes that a recording is about: the recorded command, what is attached to, and all that they fork. Tells of
+// each op and each bio, when it begins, which program's it is, so that figures are those of these programs alone.
+//
+// BPF tells of these processes only (docs/internals/collectors.md, "The recorded processes"); LTTng's kernel domain of
+// all, and the forks are followed from the processes that the plan names. Recordings without such events have no
+// population: then everything counts.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/flat_map.hpp"
+#include "event/event.hpp"
+
+namespace opline {
+
+enum class ProcessStep : std::uint8_t { kFork, kExec, kExit };
+
+// One program in one process: from the exec, or the fork, that began it to the next exec, or the exit.
+struct ProgramRun {
+    std::int32_t pid = -1;
+    std::uint32_t comm = 0;           // pool id; 0: not known
+    std::int64_t begin_ns = kNoTime;  // kNoTime: it ran before the recording began
+    std::int64_t end_ns = kNoTime;
+    std::int64_t last_read_ns = kNoTime;
+    bool works = false;     // it did something besides reading
+    bool executed = false;  // an exec began it
+    bool executes = false;  // an exec ended it
+};
+
+// What other processes did, and where. For the line that says what is left out.
+struct OtherProgram {
+    std::uint32_t comm = 0;
+    std::uint64_t ops = 0, bios = 0;
+};
+
+class Population {
+  public:
+    // What only reads in so small a part of its time, at its begin, does not work: the loader reads libraries.
+    static constexpr std::int64_t kStartUpParts = 20;
+    static constexpr std::size_t kMostOthers = 1u << 14;  // pairs of process and device; counted together beyond
+
+    explicit Population(std::vector<std::int32_t> roots) : roots_(std::move(roots)), known_(!roots_.empty()) {}
+
+    // The trace has events of the recorded processes.
+    void told() { known_ = true; }
+    bool known() const { return known_; }
+
+    // Ordinal of the program that the process runs, from 1. 0: it is none of the population's.
+    std::uint32_t run_of(std::uint32_t host, std::int32_t pid) {
+        if (!known() || pid <= 0 || (has_host_ && host != host_)) return 0;
+        if (pid != recent_pid_) {
+            const std::uint32_t *run = runs_of_.find(pid);
+            recent_run_ = run ? *run : is_root(pid) ? begin(pid, 0, kNoTime) : 0;
+            recent_pid_ = pid;
+        }
+        return recent_run_;
+    }
+    const ProgramRun &run(std::uint32_t ordinal) const { return runs_[ordinal - 1]; }
+
+    // `all`: the trace tells of every process of the machine. `pid`: of a fork the new process.
+    void step(ProcessStep what, bool all, std::uint32_t host, std::int32_t pid, std::int32_t parent, std::uint32_t comm,
+              std::int64_t ts_ns) {
+        if (pid <= 0 || (has_host_ && host != host_)) return;
+        const std::uint32_t known = run_of(host, what == ProcessStep::kFork ? parent : pid);
+        const bool ours = !all || known != 0;
+        if (what == ProcessStep::kFork || what == ProcessStep::kExit || ours)
+            end(pid, ts_ns, what == ProcessStep::kExec);
+        if (!ours) return;
+        has_host_ = true;
+        host_ = host;
+        if (what == ProcessStep::kFork && known == 0) begin(parent, comm, kNoTime);
+        if (what == ProcessStep::kExit) return;
+        begin(pid, comm, ts_ns);
+        runs_.back().executed = what == ProcessStep::kExec;
+    }
+
+    // An op of a recorded program ended, or it queued a bio.
+    void did(std::uint32_t ordinal, std::int64_t ts_ns, bool reads) {
+        ProgramRun &run = runs_[ordinal - 1];
+        if (reads) run.last_read_ns = std::max(run.last_read_ns, ts_ns);
+        else run.works = true;
+    }
+    // The recorded programs did nothing but start, up to `last_ns`: `sleep 10`, to watch a machine. What a process
+    // reads between its fork and its exec is the start of the program that it executes.
+    bool idle(std::int64_t last_ns) const {
+        return std::none_of(runs_.begin(), runs_.end(), [last_ns](const ProgramRun &r) {
+            if (r.works || r.last_read_ns == kNoTime) return r.works;
+            if (r.executes && !r.executed) return false;
+            const std::int64_t end_ns = r.end_ns != kNoTime ? r.end_ns : last_ns;
+            return r.begin_ns == kNoTime || r.last_read_ns - r.begin_ns > (end_ns - r.begin_ns) / kStartUpParts;
+        });
+    }
+
+    // Which ops are the population's, by serial: also of those that have left memory.
+    void begun(std::uint64_t serial, bool ours) {
+        if (serial >= ops_.size()) ops_.resize(serial + 1);
+        ops_[serial] = ours;
+    }
+    bool has_op(std::uint64_t serial) const { return serial < ops_.size() && ops_[serial]; }
+
+    // Of another process: `dev` of a bio, none of an op.
+    void other_bio(std::int32_t pid, std::uint32_t comm, std::uint32_t dev) { ++other(pid, comm, dev).bios; }
+    void other_op(std::int32_t pid, std::uint32_t comm) { ++other(pid, comm, 0).ops; }
+    template <class Function>  // void(std::int32_t pid, std::uint32_t dev, const OtherProgram &)
+    void each_other(Function function) const {
+        others_.for_each([&](std::uint64_t key, const OtherProgram &found) {
+            function(static_cast<std::int32_t>(key >> 32), static_cast<std::uint32_t>(key), found);
+        });
+    }
+    const std::vector<ProgramRun> &runs() const { return runs_; }
+
+  private:
+    bool is_root(std::int32_t pid) const { return std::find(roots_.begin(), roots_.end(), pid) != roots_.end(); }
+    std::uint32_t begin(std::int32_t pid, std::uint32_t comm, std::int64_t ts_ns) {
+        ProgramRun run;
+        run.pid = pid;
+        run.comm = comm;
+        run.begin_ns = ts_ns;
+        runs_.push_back(run);
+        recent_pid_ = -1;
+        return *runs_of_.insert(pid).first = static_cast<std::uint32_t>(runs_.size());
+    }
+    // Its number may come back as another's.
+    void end(std::int32_t pid, std::int64_t ts_ns, bool executes) {
+        if (const std::uint32_t *run = runs_of_.find(pid)) {
+            runs_[*run - 1].end_ns = ts_ns;
+            runs_[*run - 1].executes = executes;
+            runs_of_.erase(pid);
+        }
+        if (has_host_) roots_.erase(std::remove(roots_.begin(), roots_.end(), pid), roots_.end());
+        recent_pid_ = -1;
+    }
+    OtherProgram &other(std::int32_t pid, std::uint32_t comm, std::uint32_t dev) {
+        std::uint64_t key = std::uint64_t{static_cast<std::uint32_t>(pid)} << 32 | dev;
+        if (others_.size() >= kMostOthers && !others_.contains(key)) key = 0;
+        OtherProgram &found = others_[key];
+        if (comm != 0 && key != 0) found.comm = comm;
+        return found;
+    }
+
+    std::vector<std::int32_t> roots_;  // that have not ended
+    bool known_, has_host_ = false;
+    std::uint32_t host_ = 0;
+    std::vector<ProgramRun> runs_;
+    FlatMap<std::int32_t, std::uint32_t> runs_of_;  // ordinals in runs_, by process
+    std::int32_t recent_pid_ = -1;
+    std::uint32_t recent_run_ = 0;
+    std::vector<bool> ops_;
+    FlatMap<std::uint64_t, OtherProgram> others_;  // by process and device
+};
+
+}  // namespace opline

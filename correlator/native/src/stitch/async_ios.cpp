@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: MIT
+#include "stitch/async_ios.hpp"
+
+#include <algorithm>
+
+namespace opline {
+namespace {
+
+// Done I/Os that a queue keeps for the call that takes them. A queue from which nothing was ever taken has fewer: the
+// trace may not show the call at all.
+constexpr std::size_t kUntaken = 1u << 14, kUntakenAtFirst = 1u << 12;
+constexpr std::size_t kQueuesKept = 1u << 10;
+
+// The I/O's bytes are its bios'; what read-ahead brought is more than it asked for.
+void add_length(Op &op, const Bio &bio) {
+    if (bio.rwbs & rwbs::kRahead) op.io.read_ahead = true;
+    op.has_length = !op.io.read_ahead;
+    op.length_bytes += std::int64_t{bio.nr_sectors} * 512;
+}
+
+}  // namespace
+
+AsyncIos::AsyncIos(Stitching &s, ThreadStates &threads, OpLives &lives, Keys &keys)
+    : s_(s),
+      threads_(threads),
+      lives_(lives),
+      ops_(lives.ops()),
+      keys_(keys),
+      completed_(s.strings.intern("completed")),
+      reaped_(s.strings.intern("reaped")),
+      queued_(s.strings.intern("queued")) {}
+
+std::uint32_t AsyncIos::class_of_io(std::uint32_t base, IoKind kind) {
+    auto [id, added] = io_classes_.insert((static_cast<std::uint64_t>(base) << 8) | static_cast<std::uint8_t>(kind));
+    if (added) *id = s_.strings.intern(s_.strings.at(base) + " " + std::string(io_kind_name(kind)));
+    return *id;
+}
+
+// The entry of a call: of one that queues I/Os, of one that waits for them, or of both.
+void AsyncIos::enter_call(Passage &p, Op *head) {
+    const BoundPoint &bp = p.bp;
+    leave_call(p.ts);
+    const BoundKey &use = bp.ios_submit ? *bp.ios_submit : *bp.ios_wait;
+    Key key;
+    if (keys_.key_of(use, p.ev, p.who, key) != KeyState::kKnown) return;
+    if (io_queues_.size() > kQueuesKept) io_queues_.erase_if([](const Key &, const IoQueue &q) { return q.idle(); });
+    IoQueue &queue = io_queues_[key];
+    auto call = std::make_unique<IoCall>();
+    call->queue = key;
+    call->space = use.space;
+    call->ring = p.spec.ios.ring;
+    if (bp.ios_submit) {
+        call->submits = true;
+        ++queue.submitting;
+        call->host = p.who.host;
+        call->begin = p.t;
+        call->begin.evidence = Evidence::kBegin;
+        call->told = !head;
+        if (!head) keys_.key_text(use, p.ev, call->key_text);
+    }
+    if (head) {
+        call->announced =
+            static_cast<std::uint32_t>(std::clamp<std::int64_t>(number_in(p.ev, bp.ios_count, 1), 1, 1 << 20));
+        call->op_class = head->op_class;
+        call->object = head->object;
+        call->inode = head->inode;
+        call->file_dev = head->file_dev;
+        call->target = head->target;
+        call->key_text = head->key_text;
+        call->ops.push_back(op_ref(*head));
+        IoLife &io = head->io;
+        io.is_io = true;
+        io.ring = call->ring;
+        io.space = use.space;
+        io.queue = key;
+        call->names = names_in(p.ev, bp.ios_names);
+        if (call->names.size() > call->announced) call->names.resize(call->announced);
+        claim_names(*call, queue);
+        if (call->announced == 1) give_names(*call, queue, 1);
+    }
+    if (bp.ios_wait) {
+        call->waits = true;
+        ++queue.waiting;
+    }
+    p.ts.call = std::move(call);
+}
+
+Op &AsyncIos::another_io(IoCall &call) {
+    Op &op = lives_.new_op(call.host, call.begin.pid, call.begin.tid, call.begin.ts_ns);
+    op.op_class = call.op_class;
+    op.object = call.object;
+    op.inode = call.inode;
+    op.file_dev = call.file_dev;
+    if (call.target != 0) op.target = call.target;
+    op.key_text = call.key_text;
+    op.io.is_io = true;
+    op.io.ring = call.ring;
+    op.io.space = call.space;
+    op.io.queue = call.queue;
+    lives_.add_transition(op, call.begin);
+    call.ops.push_back(op_ref(op));
+    return op;
+}
+
+Op &AsyncIos::begin_told(Passage &p) {
+    IoCall *call = p.ts.call && p.ts.call->told ? p.ts.call.get() : nullptr;
+    Op &op = call ? another_io(*call) : lives_.new_op(p.who.host, p.who.pid, p.t.tid, p.t.ts_ns);
+    op.io.is_io = op.io.ring = op.io.told = true;
+    return op;
+}
+
+// Each bio of a call that announced several I/Os is another I/O's, but for the further bios of a large one. A file
+// system's metadata is read for the I/O that comes.
+Op *AsyncIos::io_of_bio(IoCall &call, const Bio &bio) {
+    const bool data = bio.nr_sectors > 0 && bio.sector != kNoSector && (bio.rwbs & rwbs::kMeta) == 0;
+    if (data && call.has_bio && call.ops.size() < call.announced && !call.last.continued_by(bio)) another_io(call);
+    Op *op = ops_.find(call.ops.back());
+    if (!data) return op;
+    call.has_bio = true;
+    call.last.remember(bio);
+    if (!op) return op;
+    if (op->bios == 0) op->op_class = class_of_io(call.op_class, bio.kind);
+    add_length(*op, bio);
+    return op;
+}
+
+Op *AsyncIos::op_of_bio(std::uint32_t host, const BlockEvent &ev, const Bio &bio) {
+    ThreadState *ts = ev.tid > 0 ? threads_.find(host, ev.tid) : nullptr;
+    if (!ts) return nullptr;
+    Op *op = ts->call && ts->call->submits && !ts->call->told ? io_of_bio(*ts->call, bio) : threads_.current(*ts).op;
+    return op && op->state == OpState::kOpen ? op : nullptr;
+}
+
+Op *AsyncIos::own_op(std::uint32_t host, const BlockEvent &ev, const Bio &bio) {
+    if (s_.plan.bios.op_class.empty() || ev.tid <= 0 || ev.kind != BlockKind::kBioQueue) return nullptr;
+    auto [known, added] = own_threads_.insert(ev.comm);
+    if (added) {
+        auto named = [&](const std::string &glob) { return glob_match(glob, s_.strings.at(ev.comm)); };
+        const BiosSpec &b = s_.plan.bios;
+        *known = std::any_of(b.threads.begin(), b.threads.end(), named) &&
+                         std::none_of(b.except.begin(), b.except.end(), named)
+                     ? 1
+                     : 2;
+    }
+    if (*known != 1) return nullptr;
+    ThreadState &ts = threads_.of(host, ev.tid);
+    if (!ts.own) ts.own = std::make_unique<OwnBio>();
+    Op *op = ts.own->last.continued_by(bio) ? ops_.find(ts.own->op) : nullptr;
+    ts.own->last.remember(bio);
+    if (op && op->state == OpState::kOpen) {
+        add_length(*op, bio);
+        return op;
+    }
+    Op &made = lives_.new_op(host, ev.pid, ev.tid, ev.ts_ns);
+    if (made.cgroup == 0) made.cgroup = bio.cgroup;
+    made.io.is_io = made.io.own = true;
+    add_length(made, bio);
+    made.op_class = class_of_io(s_.strings.intern(s_.plan.bios.op_class), bio.kind);
+    Transition t;
+    t.ts_ns = ev.ts_ns;
+    t.point = queued_;
+    t.event = s_.strings.intern("block_bio_queue");
+    t.spec = kNoSpec;
+    t.tid = ev.tid;
+    t.pid = ev.pid;
+    t.cpu = ev.cpu;
+    t.comm = ev.comm;
+    t.evidence = Evidence::kBegin;
+    lives_.add_transition(made, t);
+    ts.own->op = op_ref(made);
+    return &made;
+}
+
+void AsyncIos::bio_opened(std::uint64_t ref) {
+    Op *op = ops_.find(ref);
+    if (!op || !op->io.is_io || op->io.told) return;
+    ++op->io.open_bios;
+    if (!op->io.done || op->state != OpState::kOpen) return;
+    op->io.done = false;  // it goes on in another bio
+    if (IoQueue *q = io_queues_.find(op->io.queue))
+        q->done.erase(std::remove(q->done.begin(), q->done.end(), ref), q->done.end());
+}
+
+void AsyncIos::request_done(const Request &r) {
+    if (r.absorbed_by != 0) return;
+    for (const auto &owner : r.owners) {
+        Op *op = ops_.find(owner.op);
+        if (!op || !op->io.is_io || op->io.told) continue;
+        if (r.complete_ns == kNoTime) op->io.lost = true;
+        else op->io.done_ns = std::max(op->io.done_ns, std::max(r.end_ns, r.complete_ns));
+    }
+}
+
+void AsyncIos::bio_done(const Bio &bio) {
+    Op *op = ops_.find(bio.owner.op);
+    if (!op) return;
+    if (bio.complete_ns != kNoTime && bio.request == 0) ++op->bios_done;
+    const bool made_of_another = bio.parent != 0 || bio.split_from != 0;
+    if (!made_of_another && op->bios_on_their_way > 0) --op->bios_on_their_way;
+    if (!op->io.is_io || op->io.told) return;
+    IoLife &io = op->io;
+    if (bio.complete_ns != kNoTime) io.done_ns = std::max(io.done_ns, bio.complete_ns);
+    if (io.open_bios > 0) --io.open_bios;
+    if (io.open_bios == 0 && !io.lost && !io.done && io.done_ns != kNoTime && op->state == OpState::kOpen)
+        io_done(*op, io.done_ns);
+}
+
+void AsyncIos::io_done(Op &op, std::int64_t done_ns) {
+    op.io.done = true;
+    op.io.done_ns = done_ns;
+    if (op.io.own) {
+        end_at_completion(op);
+        return;
+    }
+    IoQueue &q = io_queues_[op.io.queue];
+    // Where completions can be taken without a call, only a call that waits now is known to take this one.
+    if (op.io.ring ? q.waiting == 0 : q.unseen) {
+        end_at_completion(op);
+        return;
+    }
+    q.done.push_back(op_ref(op));
+    if (q.done.size() > (q.reap_seen ? kUntaken : kUntakenAtFirst)) {
+        q.unseen = true;
+        complete_all(q);
+    }
+}
+
+void AsyncIos::end_at_completion(Op &op) {
+    if (!op.io.own && !op.io.ring) ++s_.counts.reaps_unseen;
+    if (op.bios == 0 && !op.io.told) {  // nothing was queued: it was done when the call that queued it returned
+        end_io(op, op.transitions.last_ns(), op.transitions.last_order());
+        return;
+    }
+    Transition t;
+    t.ts_ns = op.io.done_ns;
+    t.point = completed_;
+    t.spec = kNoSpec;
+    t.pid = op.pid;
+    t.evidence = Evidence::kCompletion;
+    end_io(op, t.ts_ns, lives_.add_transition(op, t));
+}
+
+void AsyncIos::end_io(Op &op, std::int64_t ts_ns, std::uint32_t order) {
+    if (op.io.name != 0) {
+        IoQueue *q = io_queues_.find(op.io.queue);
+        if (auto *ref = q ? q->named.find(op.io.name) : nullptr; ref && *ref == op_ref(op)) q->named.erase_found(ref);
+        op.io.name = 0;
+    }
+    lives_.end_op(op, ts_ns, order);
+}
+
+void AsyncIos::complete_all(IoQueue &q) {
+    for (auto ref : q.done)
+        if (Op *op = ops_.find(ref); op && op->state == OpState::kOpen) end_at_completion(*op);
+    q.done.clear();
+}
+
+// `count` I/Os end here: those that the call names, and of those that it does not, or whose names are not known, the
+// first done first. What is more than are known were queued before the trace, or by a call that has not returned.
+bool AsyncIos::reap(IoQueue &q, std::int64_t count, std::vector<std::uint64_t> names, Transition t) {
+    t.point = reaped_;
+    t.spec = kNoSpec;
+    t.evidence = Evidence::kKey;
+    const bool more = !names.empty() && static_cast<std::int64_t>(names.size()) < count;
+    std::int64_t taken = 0, unknown = 0;
+    std::vector<std::uint64_t> queueing;
+    if (static_cast<std::int64_t>(names.size()) > count) names.resize(static_cast<std::size_t>(count));
+    for (auto name : names) {
+        const auto *ref = q.named.find(name);
+        if (ref && *ref == IoQueue::kQueueing) queueing.push_back(name);
+        else if (take_named(q, name, t)) ++taken;
+        else if (name != 0 && !q.in_order) ++unknown;
+    }
+    const std::int64_t unsaid = count - taken - unknown - static_cast<std::int64_t>(queueing.size());
+    taken += take_in_order(q, unknown, true, t);
+    taken += take_in_order(q, unsaid, false, t);
+    if (more) {
+        go_by_order(q);
+        queueing.clear();
+    }
+    if (taken < count && q.submitting > 0) q.reaped_early.push_back({t, count - taken, std::move(queueing)});
+    return taken > 0;
+}
+
+// The call returned: it queued `count` I/Os. Those that queued no bio are known by their number alone.
+void AsyncIos::close_submit(IoCall &call, std::int64_t count, const Transition &t) {
+    if (call.told) {
+        for (const auto ref : call.ops)
+            if (Op *op = ops_.find(ref); op && op->state == OpState::kOpen) lives_.add_transition(*op, t);
+        return;
+    }
+    // Where some have queued bios and others have not, nobody knows which.
+    const bool names_sure = !call.has_bio || static_cast<std::int64_t>(call.ops.size()) == count;
+    while (static_cast<std::int64_t>(call.ops.size()) < count && call.ops.size() < call.announced) another_io(call);
+    IoQueue &q = io_queues_[call.queue];
+    give_names(call, q, names_sure ? count : 0);
+    for (std::size_t i = 0; i < call.ops.size(); ++i) {
+        Op *op = ops_.find(call.ops[i]);
+        if (!op) continue;
+        const auto order = lives_.add_transition(*op, t);
+        if (op->bios > 0 || op->state != OpState::kOpen) continue;
+        if (static_cast<std::int64_t>(i) >= count)
+            end_io(*op, t.ts_ns, order);  // refused: the call is all that there is
+    }
+    if (!q.reaped_early.empty()) take_early(q);
+    for (auto ref : call.ops) {
+        Op *op = ops_.find(ref);
+        if (!op || op->bios > 0 || op->state != OpState::kOpen) continue;
+        auto early = std::find_if(q.reaped_early.begin(), q.reaped_early.end(), [](const IoQueue::Taken &taken) {
+            return taken.count > static_cast<std::int64_t>(taken.names.size());
+        });
+        if (op->io.name != 0 || early == q.reaped_early.end()) {
+            io_done(*op, t.ts_ns);
+            continue;
+        }
+        const Transition taken = early->reap;
+        if (--early->count == 0) q.reaped_early.erase(early);
+        end_io(*op, taken.ts_ns, lives_.add_transition(*op, taken));
+    }
+}
+
+Fate AsyncIos::return_from_call(Passage &p) {
+    BoundPoint &bp = p.bp;
+    Transition &t = p.t;
+    if (!p.ts.call) return Fate::kOrphanNoOp;
+    const std::unique_ptr<IoCall> call = std::move(p.ts.call);
+    t.spaces |= 1ull << call->space;
+    t.key_space = call->space;
+    t.evidence = Evidence::kThread;
+    bool any = false;
+    if (call->submits) {
+        any = true;
+        close_submit(*call, number_in(p.ev, bp.ios_submitted, static_cast<std::int64_t>(call->ops.size())), t);
+        if (p.spec.thread == ThreadRule::kLeave) p.ts.stack.clear();
+        IoQueue &q = io_queues_[call->queue];
+        if (--q.submitting == 0) q.reaped_early.clear();
+    }
+    if (call->waits) {
+        IoQueue &q = io_queues_[call->queue];
+        --q.waiting;
+        const bool all = p.spec.ios.reaped == "*";
+        const std::int64_t count = all ? static_cast<std::int64_t>(q.done.size()) : number_in(p.ev, bp.ios_reaped, 0);
+        if (count > 0) q.reap_seen = true, q.unseen = false;
+        any = reap(q, count, names_in(p.ev, bp.ios_names), t) || any;
+    }
+    if (any) ++bp.transitions;
+    return any ? Fate::kTransition : Fate::kContext;
+}
+
+// The thread does something else: the exit of its call was not seen.
+void AsyncIos::leave_call(ThreadState &ts) {
+    if (!ts.call) return;
+    const std::unique_ptr<IoCall> call = std::move(ts.call);
+    IoQueue &q = io_queues_[call->queue];
+    if (call->submits) {
+        give_names(*call, q, 0);
+        if (--q.submitting == 0) q.reaped_early.clear();
+    }
+    if (call->waits && --q.waiting == 0 && call->ring) complete_all(q);
+}
+
+void AsyncIos::events_lost() {
+    io_queues_.for_each([this](const Key &, IoQueue &q) {
+        complete_all(q);
+        q.reaped_early.clear();
+        forget_names(q);
+    });
+}
+
+void AsyncIos::finish() {
+    io_queues_.for_each([this](const Key &, IoQueue &q) { complete_all(q); });
+}
+
+}  // namespace opline

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// Makes an op of each I/O that outlives its call, and of each bio that is an op of its own: see stitch/ios.hpp, and
+// docs/model.md, "I/Os that outlive their call".
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "base/flat_map.hpp"
+#include "stitch/keys.hpp"
+#include "stitch/thread_states.hpp"
+
+namespace opline {
+
+class AsyncIos {
+  public:
+    AsyncIos(Stitching &, ThreadStates &, OpLives &, Keys &);
+
+    // Calls that queue I/Os or take their completions. head: the op of the first I/O; nullptr: the call only waits, or
+    // each of its I/Os begins with an event of its own.
+    void enter_call(Passage &, Op *head);
+    Fate return_from_call(Passage &);
+    void leave_call(ThreadState &);
+    // The op of an I/O that begins with an event of its own: in a call it began with the call, else (a kernel thread
+    // submits it) with the event.
+    Op &begin_told(Passage &);
+    // The I/O's completion is there: the op ends, or waits for the call that takes the completion.
+    void io_done(Op &, std::int64_t done_ns);
+    // The op that owns the bio that a thread is queueing: the I/O that its call submits, else the thread's current op.
+    // nullptr: neither.
+    Op *op_of_bio(std::uint32_t host, const BlockEvent &, const Bio &);
+    // The bio is an op of its own, if the model says so of its thread; else nullptr.
+    Op *own_op(std::uint32_t host, const BlockEvent &, const Bio &);
+    // What becomes of the bios and requests of an op that is one I/O.
+    void bio_opened(std::uint64_t op);
+    void request_done(const Request &);
+    void bio_done(const Bio &);
+    // Events are missing from here back: who took which completion is not known any more.
+    void events_lost();
+    void finish();
+
+  private:
+    std::uint32_t class_of_io(std::uint32_t base, IoKind);
+    Op &another_io(IoCall &);
+    Op *io_of_bio(IoCall &, const Bio &);
+    void close_submit(IoCall &, std::int64_t count, const Transition &);
+    bool reap(IoQueue &, std::int64_t count, std::vector<std::uint64_t> names, Transition);
+    void end_at_completion(Op &);
+    void end_io(Op &, std::int64_t ts_ns, std::uint32_t order);
+    void complete_all(IoQueue &);
+    // stitch/io_names.cpp
+    void claim_names(const IoCall &, IoQueue &);
+    void give_names(const IoCall &, IoQueue &, std::int64_t count);
+    void forget_names(IoQueue &);
+    void go_by_order(IoQueue &);
+    bool take_named(IoQueue &, std::uint64_t name, const Transition &);
+    std::int64_t take_in_order(IoQueue &, std::int64_t count, bool nameless, const Transition &);
+    void take_early(IoQueue &);
+
+    Stitching &s_;
+    ThreadStates &threads_;
+    OpLives &lives_;
+    OpTable &ops_;
+    Keys &keys_;
+    FlatMap<Key, IoQueue, KeyHash> io_queues_;
+    FlatMap<std::uint64_t, std::uint32_t> io_classes_;  // (class, kind) → class with the kind
+    FlatMap<std::uint32_t, std::uint8_t> own_threads_;  // comm → 1: its bios are ops, 2: they are not
+    std::uint32_t completed_, reaped_, queued_;         // pool ids
+};
+
+}  // namespace opline

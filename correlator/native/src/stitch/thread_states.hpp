@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// The threads that have points, and the op that each works for.
+#pragma once
+#include <array>
+
+#include "base/flat_map.hpp"
+#include "stitch/stitching.hpp"
+
+namespace opline {
+
+class ThreadStates {
+  public:
+    ThreadStates(Stitching &s, OpTable &ops) : s_(s), ops_(ops) {}
+
+    // Made if the thread had no point yet.
+    [[gnu::always_inline]] ThreadState &of(std::uint32_t host, std::int64_t tid) {
+        const RecentThread &recent = recent_[static_cast<std::size_t>(tid) % recent_.size()];
+        return recent.state && recent.tid == tid && recent.host == host ? *recent.state : another_thread(host, tid);
+    }
+    // nullptr: the thread had no point.
+    ThreadState *find(std::uint32_t host, std::int64_t tid) { return threads_.find(thread_key(host, tid)); }
+    const ThreadState *find(std::uint32_t host, std::int64_t tid) const { return threads_.find(thread_key(host, tid)); }
+    template <class Look>  // void(ThreadState &)
+    void each(Look look) {
+        threads_.for_each([&](std::uint64_t, ThreadState &ts) { look(ts); });
+    }
+    void erase(std::uint32_t host, std::int64_t tid) {
+        threads_.erase(thread_key(host, tid));
+        recent_ = {};  // the others may have moved
+    }
+
+    FoundOp current(ThreadState &);
+    Op *current_op(std::uint32_t host, std::int64_t tid);
+    std::shared_ptr<Batch> current_batch(std::uint32_t host, std::int64_t tid);
+    void apply(ThreadState &, ThreadRule, const FoundOp &);
+    // Whether the points with the thread number of the block event can come from its thread. They can't if their
+    // process is another one or, where the trace has no process, the thread's name.
+    bool same_thread(std::uint32_t host, const BlockEvent &) const;
+
+  private:
+    [[gnu::noinline]] ThreadState &another_thread(std::uint32_t host, std::int64_t tid) {
+        auto [state, added] = threads_.insert(thread_key(host, tid));
+        if (added) recent_ = {};  // the others may have moved
+        recent_[static_cast<std::size_t>(tid) % recent_.size()] = {tid, host, state};
+        return *state;
+    }
+    struct RecentThread {
+        std::int64_t tid = 0;
+        std::uint32_t host = 0;
+        ThreadState *state = nullptr;
+    };
+
+    Stitching &s_;
+    OpTable &ops_;
+    FlatMap<std::uint64_t, ThreadState> threads_;
+    std::array<RecentThread, 64> recent_{};
+};
+
+}  // namespace opline

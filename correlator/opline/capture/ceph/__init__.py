@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: MIT
-"""Ceph's own way in: the preloaded shim."""

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+"""The table of hops: for each message between two hosts its op, and the message that answers it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import duckdb
+
+    from opline.cluster.exchange import Exchange
+    from opline.cluster.network import Network
+
+#: (column, what it is); durations and times in ns of the reference's clock.
+COLUMNS = (
+    ("op_id", "The op; absent where no op passed the message's points."),
+    ("parent_host", "Host that sent the request."),
+    ("child_host", "Host that received it."),
+    ("identity", "Of the request, as in messages."),
+    ("send_point", "Where the request was sent."),
+    ("receive_point", "Where it was received."),
+    ("reply_point", "Where the answer was sent; absent where none is known, as all that is about it."),
+    ("return_point", "Where the answer was received."),
+    ("receive_tid", "Thread of receive_point."),
+    ("return_tid", "Thread of return_point."),
+    ("sent_ns", "Time of send_point."),
+    ("received_ns", "Time of receive_point."),
+    ("replied_ns", "Time of reply_point."),
+    ("returned_ns", "Time of return_point."),
+    ("request_ns", "received_ns - sent_ns, within bound_ns."),
+    ("reply_ns", "returned_ns - replied_ns, within bound_ns."),
+    ("both_ns", "request_ns + reply_ns: exact but for the clocks' rate."),
+    ("bound_ns", "How far request_ns and reply_ns may be from the truth."),
+)
+
+_PAIR = """
+WITH m AS (
+    SELECT *, row_number() OVER (PARTITION BY op_id, {key}, sender, receiver ORDER BY sent_ns) AS n FROM {of}
+    WHERE op_id IS NOT NULL)
+SELECT request.message AS request, min(reply.message) AS reply FROM m request JOIN m reply
+ON request.op_id = reply.op_id AND request.sender = reply.receiver AND request.receiver = reply.sender
+    AND {same} AND request.n = reply.n AND request.received_ns <= reply.sent_ns
+GROUP BY request.message"""
+
+_HOPS = """
+SELECT r.op_id, r.sender AS parent_host, r.receiver AS child_host, r.identity, r.send_point, r.receive_point,
+    a.send_point AS reply_point, a.receive_point AS return_point,
+    r.receive_tid, a.receive_tid AS return_tid,
+    r.sent_ns, r.received_ns, a.sent_ns AS replied_ns, a.received_ns AS returned_ns,
+    r.received_ns - r.sent_ns AS request_ns, a.received_ns - a.sent_ns AS reply_ns, request_ns + reply_ns AS both_ns,
+    least(greatest(r.bound_ns, coalesce(a.bound_ns, 0)), coalesce(greatest(request_ns, reply_ns), r.bound_ns))
+        AS bound_ns
+FROM found r LEFT JOIN answers ON r.message = answers.request LEFT JOIN found a ON a.message = answers.reply
+WHERE r.message NOT IN (SELECT reply FROM answers)
+ORDER BY r.sent_ns, r.message"""
+
+
+def message_table(exchange: Exchange, network: Network) -> pa.Table:
+    """A row per message between two aligned hosts, on the reference's clock."""
+    tables = []
+    for (sender, receiver), pairs in exchange.between.items():
+        if sender not in network.maps or receiver not in network.maps or not len(pairs):
+            continue
+        sent, received = exchange.times(sender, receiver)
+        a, b = network.maps[sender], network.maps[receiver]
+        out, back = exchange.messages[sender], exchange.messages[receiver]
+        sent_ns, received_ns = a.at(sent), b.at(received)
+        columns = {
+            "sender": np.full(len(pairs), sender, dtype=object),
+            "receiver": np.full(len(pairs), receiver, dtype=object),
+            "identity": out.sends.identity[pairs.send],
+            "send_point": np.array(out.points, dtype=object)[out.sends.point[pairs.send]],
+            "receive_point": np.array(back.points, dtype=object)[back.receives.point[pairs.receive]],
+            "send_tid": out.send_tids[pairs.send],
+            "receive_tid": back.receive_tids[pairs.receive],
+            "sent_ns": sent_ns,
+            "received_ns": received_ns,
+            "bound_ns": a.bound_at(sent_ns) + b.bound_at(received_ns),
+        }
+        tables.append(pa.table({name: pa.array(values) for name, values in columns.items()}))
+    if not tables:
+        return pa.table({"sender": pa.array([], pa.string())})
+    return pa.concat_tables(tables)
+
+
+def write_hops(messages: pa.Table, run: Path, out: Path) -> int:
+    """Writes the table of hops of the joined run; gives the number of its rows. Raises OSError."""
+    import duckdb
+
+    with duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}) as con:
+        con.register("given", messages)
+        con.execute("CREATE TABLE message AS SELECT row_number() OVER () AS message, * FROM given")
+        con.read_parquet(str(run / "transitions.parquet")).create_view("transitions")
+        con.execute(f"CREATE TABLE found AS SELECT message.*, passed.op_id FROM message LEFT JOIN ({_OPS}) passed "
+                    "USING (message)")  # fmt: skip
+        _answers(con)
+        hops = con.sql(_HOPS).to_arrow_table()
+    return _write(hops, out)
+
+
+_OPS = """
+SELECT message, min(op_id) AS op_id FROM message JOIN transitions t
+ON t.ts_ns = received_ns AND t.tid = receive_tid AND split_part(t.point, '#', 1) = receive_point
+GROUP BY message"""
+
+
+def _answers(con: duckdb.DuckDBPyConnection) -> None:
+    """The answer of each request: of the same identity if there is one, else the next message back of the op."""
+    same = _PAIR.format(key="identity", of="found", same="request.identity = reply.identity")
+    con.execute(f"CREATE TABLE answers AS {same}")
+    con.execute("DELETE FROM answers WHERE request IN (SELECT reply FROM answers)")
+    rest = "(SELECT * FROM found WHERE message NOT IN (SELECT unnest([request, reply]) FROM answers))"
+    con.execute(f"INSERT INTO answers {_PAIR.format(key='1', of=rest, same='true')}")
+    con.execute("DELETE FROM answers WHERE request IN (SELECT reply FROM answers)")
+
+
+def _write(table: pa.Table, out: Path) -> int:
+    import pyarrow.parquet as pq
+
+    pq.write_table(table, out, compression="zstd")
+    return int(table.num_rows)

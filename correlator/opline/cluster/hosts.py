@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: MIT
+"""The recordings that are to be joined: where each one's trace is, which host it is of, and the messages of its run."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from opline.cluster.pairing import Ends
+from opline.correlation import Source, source_of
+from opline.errors import OplineError, UsageError
+from opline.paths import is_recording, plain
+from opline.store.run import read_manifest
+from opline.store.underway import has_run, is_underway
+from opline.values import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+    from typing import Any
+
+_NAMED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)=(.+)", re.DOTALL)
+SAME_CLOCK_NS = 1_000_000  # two readings of one offset lie no further apart (opline.readers.front)
+
+
+class Part(Value):
+    """One host's recording. ``clock``: the trace's clock (identity, wall clock − clock in ns; the identity is "" where
+    the trace does not say it).
+    """
+
+    name: str
+    path: str
+    source: Source
+    model: str | None  # to load it by; None: the recording has none
+    clock: tuple[str, int]
+    namespace_ns: int | None  # CLOCK_MONOTONIC of its time namespace minus the root one's; None: not known
+
+    def exactly_behind(self, other: Part) -> int | None:
+        """The other's clock minus this one, where both are of one boot and say it; else None."""
+        same = bool(self.clock[0]) and self.clock[0] == other.clock[0]
+        if not same or self.namespace_ns is None or other.namespace_ns is None:
+            return None
+        return other.namespace_ns - self.namespace_ns
+
+
+class Messages(Value):
+    """The ends of one host's messages, with the names of their points and their threads, in the same order."""
+
+    sends: Ends
+    receives: Ends
+    points: list[str]  # by number
+    send_tids: np.ndarray
+    receive_tids: np.ndarray
+
+
+def trace_under(path: str) -> str:
+    """The trace of a recording, of a run, or the trace itself. Raises OplineError."""
+    path = plain(path)
+    if not os.path.exists(path):
+        raise UsageError(f"{path} does not exist.")
+    if is_underway(path):
+        raise OplineError(f"{path} is still being recorded: join it when the recording has ended.")
+    if is_recording(path):
+        return os.path.join(path, "trace")
+    if has_run(path):
+        trace = str(read_manifest(path).get("trace", ""))
+        if not os.path.isdir(trace):
+            raise OplineError(f"{path} is a run, and its trace {trace} is gone: join needs the traces.")
+        return trace
+    return path
+
+
+def part_of(argument: str) -> Part:
+    """The host that an argument of the command line names: PATH, or NAME=PATH. Raises OplineError."""
+    named = None if os.path.exists(argument) else _NAMED.fullmatch(argument)
+    path = named[2] if named else argument
+    trace = trace_under(path)
+    source = source_of(trace)
+    environments = source.front.environment()
+    recording = source.recording or {}
+    name = named[1] if named else _host_name(environments, path)
+    clock = environments[0]["clock"] if environments else {}
+    boot = str(clock.get("uuid") or (recording.get("host") or {}).get("boot_id") or "")
+    frequency = int(clock.get("frequency") or 1_000_000_000)
+    offset_ns = int(clock.get("offset_s") or 0) * 1_000_000_000
+    offset_ns += int(clock.get("offset_cycles") or 0) * 1_000_000_000 // frequency
+    model = (recording.get("model") or {}).get("argument")
+    host = recording.get("host") or {}
+    namespace_ns = host.get("clock_offset_ns") if host.get("boot_id") == boot else None
+    return Part(name, plain(path), source, model, (boot, offset_ns), namespace_ns)
+
+
+def _host_name(environments: Sequence[Mapping[str, Any]], path: str) -> str:
+    names = {str(e["env"].get("hostname", "")) for e in environments} - {""}
+    if len(names) != 1:
+        what = "does not name its host" if not names else f"is of several hosts ({', '.join(sorted(names))})"
+        raise UsageError(f"{path} {what}: write NAME={path}.")
+    return names.pop()
+
+
+def check_different(parts: Sequence[Part]) -> None:
+    """No name twice, and no clock twice. Raises UsageError."""
+    for i, part in enumerate(parts):
+        for other in parts[:i]:
+            if part.name == other.name:
+                raise UsageError(
+                    f"{other.path} and {part.path} are both of a host {part.name}: "
+                    f"name them, for example client={other.path} server={part.path}."
+                )
+            same = bool(part.clock[0]) and part.clock[0] == other.clock[0]
+            exact_ns = part.exactly_behind(other)
+            one = abs(part.clock[1] - other.clock[1]) < SAME_CLOCK_NS if exact_ns is None else exact_ns == 0
+            if same and one:
+                raise UsageError(
+                    f"{other.path} and {part.path} have one clock: they are of one boot of one host. "
+                    "Copy their traces into one folder and give that folder to the other commands: there is nothing to "
+                    "align."
+                )
+
+
+_SPREAD = 0x9E3779B97F4A7C15  # 2**64 / golden ratio: different routes, different identities
+
+
+def messages_of(run: Path, routes: Mapping[str, int], parts: Mapping[str, frozenset[str]]) -> Messages:
+    """The messages of a host's run; their identities have the route in them. Of one that is received in parts the first
+    part counts. ``routes``, ``parts``: of the model's points (opline.model.compile).
+    """
+    table = pq.read_table(run / "messages.parquet")
+    names, points = np.unique(np.array(table.column("point").to_pylist(), dtype=object), return_inverse=True)
+    sent = np.array(table.column("direction").to_pylist(), dtype=object) == "send"
+    ts_ns = table.column("ts_ns").to_numpy()
+    of_point = [(routes.get(str(name), len(routes)) + 1) * _SPREAD % 2**64 for name in names]
+    identity = table.column("identity").to_numpy() ^ np.array(of_point, dtype=np.uint64)[points]
+    tids = table.column("tid").fill_null(-1).to_numpy()
+    order = np.argsort(ts_ns, kind="stable")
+    sends, receives = order[sent[order]], order[~sent[order]]
+    continues = np.array([[str(b) in parts.get(str(a), ()) for b in names] for a in names], dtype=bool)
+    receives = receives[_first_parts(identity[receives], points[receives], continues)]
+    return Messages(
+        Ends(identity[sends], ts_ns[sends], points[sends]),
+        Ends(identity[receives], ts_ns[receives], points[receives]),
+        [str(n) for n in names],
+        tids[sends],
+        tids[receives],
+    )
+
+
+def _first_parts(identity: np.ndarray, point: np.ndarray, continues: np.ndarray) -> np.ndarray:
+    """Which receives, in order of time, are no later part of the receive of their identity before them.
+    ``continues[a, b]``: a part at point a comes after one at point b.
+    """
+    first = np.ones(len(identity), bool)
+    order = np.argsort(identity, kind="stable")
+    before, behind = order[:-1], order[1:]
+    first[behind] = (identity[before] != identity[behind]) | ~continues[point[behind], point[before]]
+    return first

@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: MIT
+"""`opline join`: recordings of several hosts become a cluster, a run of all of them on one host's clock."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from opline import __version__
+from opline.cluster.exchange import Exchange
+from opline.cluster.hops import message_table, write_hops
+from opline.cluster.hosts import Messages, Part, check_different, messages_of, part_of
+from opline.cluster.network import Link, Network
+from opline.cluster.pair_clock import ContradictionError, ExactClock, PairClock
+from opline.cluster.readings import read_readings
+from opline.correlation import Source, correlate_source, digest
+from opline.errors import OplineError, UsageError
+from opline.losses import Gap
+from opline.model import load_model
+from opline.model.compile import message_parts, message_routes
+from opline.readers.native import NativeReader, Unsupported
+from opline.scratch import unfinished
+from opline.store.schema import TABLES
+from opline.talk import talk
+from opline.values import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from opline.cluster.network import HostMap
+    from opline.model import Model
+    from opline.readers.native import HostClock
+
+CLUSTER = "cluster.json"
+SCHEMA_VERSION = 1
+FEWEST = 1  # messages in each direction
+BOUND_PERIOD_NS = 100_000_000
+
+
+class Options(Value):
+    """What the command line asks for; None: the default."""
+
+    model: str | None = None
+    reference: str | None = None
+    limit_ppm: float | None = None
+
+
+def join(out: Path, arguments: Sequence[str], options: Options) -> dict[str, Any]:
+    """Joins the recordings into the cluster ``out``, which must not exist; gives what ``cluster.json`` has. Raises
+    OplineError; then nothing is left.
+    """
+    if out.exists() or out.is_symlink():
+        raise UsageError(f"{out} exists: remove it, or choose another name.")
+    if len(arguments) < 2:
+        raise UsageError("A cluster has two hosts at least: give their recordings, one after the other.")
+    parts = [part_of(argument) for argument in arguments]
+    check_different(parts)
+    model = _model_of(parts, options.model)
+    beside = out.parent / f".{out.name}.part-{os.getpid()}"
+    try:
+        beside.mkdir(mode=0o700)
+    except OSError as error:
+        raise OplineError(f"Cannot write the cluster {out}: {error.strerror}.") from error
+    with unfinished(lambda: shutil.rmtree(beside, ignore_errors=True)):
+        try:
+            document = _build(beside, parts, model, options)
+            beside.chmod(0o755)
+            beside.rename(out)
+        except OSError as error:
+            raise OplineError(f"Cannot write the cluster {out}: {error.strerror or error}.") from error
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+    return document
+
+
+def _model_of(parts: Sequence[Part], wanted: str | None) -> Model:
+    """The model of all recordings. Raises OplineError."""
+    named = {part.model for part in parts if part.model} if wanted is None else {wanted}
+    if not named:
+        raise UsageError("The recordings have no op model: name one with --model.")
+    if len(named) > 1:
+        raise UsageError(f"The recordings have several op models ({', '.join(sorted(named))}): name one with --model.")
+    model = load_model(named.pop())
+    if not any(rule.message for rule in model.rules):
+        raise OplineError(
+            f"The model {model.name} says of no point that it sends or receives a message: hosts are aligned by "
+            "messages. docs/model.md has the word `message`."
+        )
+    return model
+
+
+def _build(folder: Path, parts: Sequence[Part], model: Model, options: Options) -> dict[str, Any]:
+    names = [part.name for part in parts]
+    reference = options.reference or names[0]
+    if reference not in names:
+        raise UsageError(f"--reference {reference}: there is no such host. There are: {', '.join(names)}.")
+    manifests, messages = {}, {}
+    routes, inner = message_routes(model), message_parts(model)
+    (folder / "runs").mkdir()
+    for part in parts:
+        run = folder / "runs" / f"host={part.name}"
+        manifests[part.name] = correlate_source(part.source, model, run)
+        messages[part.name] = messages_of(run, routes, inner)
+    exchange = Exchange(messages)
+    spans = {name: _message_span(messages[name]) for name in names}
+    deviations = {part.name: _deviation(part, spans[part.name]) for part in parts}
+    links = _links(exchange, parts, options.limit_ppm, deviations)
+    network = Network(names, links, reference, {name: _span(manifests[name]) for name in names})
+    if len(network.hosts) < 2:
+        raise OplineError(_why_apart(exchange, network, network.apart[0]))
+    for host in network.apart:
+        talk(f"{_why_apart(exchange, network, host)} Its ops stay in runs/host={host}.")
+    _check_limits(network)
+    with_block = sum(bool(manifests[name]["core"].get("block_events")) for name in network.hosts) < 2
+    if not with_block:
+        talk(
+            "Block events of several hosts do not go into the joined run: each host's own run has them "
+            "(runs/host=NAME in the cluster)."
+        )
+    # threads of two hosts may have one number: what a thread of another host did is not known in the joined run
+    tables = [table.name for table in TABLES if table.name != "states"]
+    correlate_source(_source(parts, network, with_block), model, folder, tables=tables)
+    hops = write_hops(message_table(exchange, network), folder, folder / "hops.parquet")
+    _write_clock(network, folder / "clock.parquet")
+    document = _document(parts, model, network, exchange, manifests, spans) | {"hop_count": hops}
+    (folder / CLUSTER).write_text(json.dumps(document, indent=1) + "\n")
+    return document
+
+
+def _span(manifest: Mapping[str, Any]) -> tuple[int, int]:
+    """The first and last event of a host, on its own clock: the map is known in between."""
+    first, last = (manifest["core"].get(name) for name in ("first_ns", "last_ns"))
+    return int(first or 0), int(last or first or 0)
+
+
+def _message_span(messages: Messages) -> tuple[int, int]:
+    """The first and last message of a host: the bounds of this time are what a cluster is described by."""
+    times = np.concatenate([messages.sends.ts_ns, messages.receives.ts_ns])
+    return (int(times.min()), int(times.max())) if len(times) else (0, 0)
+
+
+def _deviation(part: Part, span: tuple[int, int]) -> float | None:
+    """How far the clock of the trace deviated from a steady rate, if its recorder read the host's clocks, and the trace
+    has the host's own clock (its identity is the boot's).
+    """
+    recorded = (part.source.recording or {}).get("host") or {}
+    if not part.clock[0] or recorded.get("boot_id") != part.clock[0]:
+        return None
+    found = read_readings(Path(part.source.path).parent)
+    return None if found is None else found.deviation_ppm(*span)
+
+
+def _links(
+    exchange: Exchange, parts: Sequence[Part], limit_ppm: float | None, deviations: Mapping[str, float | None]
+) -> list[Link]:
+    """The pairs of hosts with messages in both directions, and those whose clocks differ by a constant that is known.
+    Raises OplineError for a pair whose messages contradict.
+    """
+    links = []
+    for i, part in enumerate(parts):
+        for other in parts[i + 1 :]:
+            a, b = part.name, other.name
+            forward, backward = exchange.times(a, b), exchange.times(b, a)
+            if (exact_ns := part.exactly_behind(other)) is not None:
+                exact = ExactClock(exact_ns, len(forward[0]) + len(backward[0]))
+                links.append(Link(a, b, forward, backward, exact))
+                continue
+            if min(len(forward[0]), len(backward[0])) < FEWEST:
+                continue
+            try:
+                of_both = (deviations[a], deviations[b])
+                deviation = None if None in of_both else sum(d or 0.0 for d in of_both)
+                clock = PairClock(forward, backward, limit_ppm, deviation)
+            except ContradictionError as error:
+                raise OplineError(
+                    f"The messages between {a} and {b} contradict each other: more than 0.1 % of them arrive before "
+                    "they were sent, whatever the clocks. Does the model stamp a send before the call that sends?"
+                ) from error
+            links.append(Link(a, b, forward, backward, clock))
+    return links
+
+
+def _why_apart(exchange: Exchange, network: Network, host: str) -> str:
+    others = [h for h in network.hosts if h != host]
+    toward = sum(len(exchange.between[other, host]) for other in others)
+    back = sum(len(exchange.between[host, other]) for other in others)
+    who = " and ".join(others[:3])
+    if toward or back:
+        return (
+            f"{host} is not aligned: messages go one way only between {who} and {host} ({toward} there, {back} back)."
+        )
+    return f"{host} is not aligned: no message between {who} and {host}."
+
+
+def _check_limits(network: Network) -> None:
+    """One line for each thing that was found about a clock."""
+    for link in network.links:
+        for raised in link.clock.raised():
+            begin, end = (f"{(ns - link.clock.origin_ns) / 1e9:.1f}" for ns in (raised.begin_ns, raised.end_ns))
+            talk(f"{link.a} and {link.b}: the limit of the rate is {raised.limit_ppm:g} ppm from {begin} s to {end} s.")
+        for step in link.clock.steps:
+            begin = f"{(step.begin_ns - link.clock.origin_ns) / 1e9:.6f}"
+            within = f"{(step.end_ns - step.begin_ns) / 1e6:.3f} ms"
+            talk(f"{link.b}'s clock steps by {step.size_ns / 1e6:+.3f} ms at {begin} s (within {within}).")
+        if link.clock.left_out:
+            talk(f"{link.a} and {link.b}: {link.clock.left_out} messages contradict others and are left out.")
+
+
+def _source(parts: Sequence[Part], network: Network, with_block: bool) -> Source:
+    """All traces of the aligned hosts, with their maps. Raises OplineError."""
+    traces: list[str] = []
+    hosts: list[HostClock] = []
+    gaps: list[Gap] = []
+    access = parts[0].source.access
+    for part in parts:
+        if part.name not in network.maps:
+            continue
+        clock = network.maps[part.name]
+        knots = list(zip(clock.own_ns.tolist(), clock.reference_ns.tolist(), strict=True))
+        traces += part.source.traces
+        hosts += [(part.name, knots)] * len(part.source.traces)
+        gaps += [_moved(gap, clock) for gap in part.source.gaps]
+        mine, group = part.source.access
+        access = (access[0] & mine, access[1] if access[1] == group else None)
+    for host in network.maps:
+        gaps += _steps(network, host)
+    try:
+        front = NativeReader(traces, hosts)
+    except Unsupported as error:
+        raise OplineError(f"Only the native reader joins traces, and it does not read this: {error}.") from error
+    maps = {path: found for part in parts for path, found in part.source.maps.items()} if with_block else {}
+    why = "traces of several hosts are read with the maps of their clocks"
+    of_cluster = {"clock_bounds": _bounds(network)} | ({} if with_block else {"block": False})
+    return Source(parts[0].source.path, traces, front, why, maps, None, gaps, access, of_cluster)
+
+
+def _bounds(network: Network) -> list[tuple[int, int]]:
+    """From each time on, the greatest bound between two hosts, in periods of 100 ms."""
+    worst: dict[int, list[int]] = {}
+    for clock in network.maps.values():
+        period = clock.reference_ns // BOUND_PERIOD_NS
+        first = np.flatnonzero(np.diff(period, prepend=-1)) if len(clock) else period
+        for number, bound in zip(
+            period[first], np.maximum.reduceat(clock.bound_ns, first) if len(clock) else (), strict=True
+        ):
+            worst.setdefault(int(number), []).append(int(bound))
+    return [(number * BOUND_PERIOD_NS, sum(sorted(bounds)[-2:])) for number, bounds in sorted(worst.items())]
+
+
+def _moved(gap: Gap, clock: HostMap) -> Gap:
+    def at(ns: int | None) -> int | None:
+        return None if ns is None else int(clock.at(np.array([ns]))[0])
+
+    return Gap(gap.loss, gap.why, at(gap.from_ns), at(gap.to_ns), gap.count)
+
+
+def _steps(network: Network, host: str) -> list[Gap]:
+    """Where a clock stepped, nothing is known of it: ops across are tainted."""
+    clock = network.maps[host]
+    edges = np.flatnonzero(np.diff(clock.segment)) if len(clock) else np.empty(0, np.int64)
+    why = f"the clock of {host} was set, or the host stood still"
+    return [Gap("clock_stepped", why, int(clock.reference_ns[k]), int(clock.reference_ns[k + 1])) for k in edges]
+
+
+def _write_clock(network: Network, out: Path) -> None:
+    tables = []
+    for host, clock in network.maps.items():
+        columns = {
+            "host": pa.array([host] * len(clock), pa.string()),
+            "ts_ns": pa.array(clock.own_ns, pa.int64()),
+            "reference_ns": pa.array(clock.reference_ns, pa.int64()),
+            "offset_ns": pa.array(clock.own_ns - clock.reference_ns, pa.int64()),
+            "low_ns": pa.array(clock.low_ns, pa.int64()),
+            "high_ns": pa.array(clock.high_ns, pa.int64()),
+            "bound_ns": pa.array(clock.bound_ns, pa.int64()),
+            "segment": pa.array(clock.segment, pa.int64()),
+        }
+        tables.append(pa.table(columns))
+    pq.write_table(pa.concat_tables(tables), out, compression="zstd")
+
+
+def _document(
+    parts: Sequence[Part],
+    model: Model,
+    network: Network,
+    exchange: Exchange,
+    manifests: Mapping[str, Mapping[str, Any]],
+    spans: Mapping[str, tuple[int, int]],
+) -> dict[str, Any]:
+    return {
+        "schema": "opline-cluster",
+        "schema_version": SCHEMA_VERSION,
+        "opline": __version__,
+        "reference": network.reference,
+        "model": {"name": model.name, "sha256": digest(model)},
+        "hosts": [_host(part, network, manifests[part.name], spans[part.name]) for part in parts],
+        "pairs": [_pair(link, network, exchange) for link in network.links],
+    }
+
+
+def _host(part: Part, network: Network, manifest: Mapping[str, Any], span: tuple[int, int]) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "name": part.name,
+        "path": str(Path(part.path).absolute()),
+        "run": f"runs/host={part.name}",
+        "status": "aligned" if part.name in network.maps else "apart",
+        "clock": part.clock[0],
+        "event_count": manifest["core"]["events"],
+        "interval_ns": span[1] - span[0],
+    }
+    if part.name == network.reference:
+        return out | {"status": "reference", "offset_ns": 0, "rate_ppm": 0.0, "bound_p50_ns": 0, "bound_max_ns": 0}
+    if part.name not in network.maps:
+        return out
+    clock = network.maps[part.name]
+    first, last = np.searchsorted(clock.own_ns, span).tolist()
+    first, last = min(first, len(clock) - 1), min(last, len(clock) - 1)
+    middle = (first + last) // 2
+    rise = int(clock.reference_ns[last] - clock.reference_ns[first])
+    drift = int(clock.own_ns[last] - clock.own_ns[first]) - rise
+    bound_ns = clock.bound_ns[first : last + 1]
+    mine = [link for link in network.links if part.name in (link.a, link.b)]
+    return out | {
+        "offset_ns": int(clock.own_ns[middle] - clock.reference_ns[middle]),
+        "rate_ppm": drift / rise * 1e6 if rise else None,
+        "bound_p50_ns": int(np.median(bound_ns)),
+        "bound_max_ns": int(bound_ns.max()),
+        "limit_ppm": max(link.clock.limit_ppm for link in mine),
+        "steps": int(clock.segment[-1]),
+    }
+
+
+def _pair(link: Link, network: Network, exchange: Exchange) -> dict[str, Any]:
+    counts = exchange.counts(link.a, link.b)
+    early = [int((e > 0).sum()) for e in network.early(link)] if link.a in network.maps else [0, 0]
+    return {
+        "hosts": [link.a, link.b],
+        "paired": counts.paired,
+        "unpaired": counts.unpaired,
+        "ambiguous": counts.ambiguous,
+        "contradicting": link.clock.left_out,
+        "arrived_early": sum(early),
+        "limit_ppm": link.clock.limit_ppm,
+        "raised": [vars(r) for r in link.clock.raised()],
+        "steps": [vars(s) for s in link.clock.steps],
+    }

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""biosnoop's listing: an I/O on each line, at its completion. Of bcc (tools/biosnoop.py, 0.5 to 0.31) and libbpf-tools,
+with -Q (the time in the kernel's queue) and without, and of bpftrace (tools/biosnoop.bt).
+
+    TIME(s)     COMM           PID     DISK      T SECTOR     BYTES   QUE(ms) LAT(ms)
+    0.000004    supervise      1950    xvda1     W 13092560   4096       0.01    0.74
+
+The header says which columns there are. A name of a thread may have blanks: what is before it is found from the left,
+what is behind it from the right. bpftrace's has neither place nor size, and whole milliseconds.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING
+
+from opline.readers.events import EventsReader, lines_of, request
+from opline.readers.registry import CERTAIN, EVENTS, NO
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import BinaryIO
+
+    from opline.readers.events import Event
+    from opline.readers.registry import Head
+
+CALLED, HAS, MODEL = "biosnoop's listing", EVENTS, "generic"
+_UNITS = {"(s)": 10**9, "(ms)": 10**6, "(us)": 10**3, "(ns)": 1}
+_NAMES = {"T": "TYPE", "R/W": "TYPE"}
+_SECTOR = 512
+
+
+def _columns(line: str) -> dict[str, int] | None:
+    """Of a header each column's name and its unit in ns, 1 where it has none."""
+    if "COMM" not in line or "LAT" not in line:
+        return None
+    words = line.split()[:16]
+    found = {}
+    for word in words:
+        unit = next((unit for unit in _UNITS if word.endswith(unit)), "")
+        name = word.removesuffix(unit)
+        found[_NAMES.get(name, name)] = _UNITS.get(unit, 1)
+    return found if {"TIME", "COMM", "PID", "DISK", "LAT"} <= found.keys() and len(found) == len(words) else None
+
+
+def probe(head: Head) -> int:
+    """CERTAIN where a line is its header."""
+    return CERTAIN if any(_columns(line) for line in head.lines) else NO
+
+
+def files(path: str) -> list[str]:
+    """The file alone."""
+    return [path]
+
+
+def front(paths: list[str]) -> BiosnoopReader:
+    """What reads it."""
+    return BiosnoopReader(paths[0])
+
+
+class BiosnoopReader(EventsReader):
+    """Reads one file of lines."""
+
+    name = "biosnoop"
+
+    def events(self, file: BinaryIO) -> Iterator[Event | None]:
+        """The steps of each I/O: insert if its time in the queue is there, issue and completion."""
+        columns: dict[str, int] | None = None
+        for number, line in lines_of(file):
+            yield None
+            if (header := _columns(line)) is not None:
+                columns = header
+            elif columns is not None and line.strip():
+                found = self._io(columns, line, number)
+                if not found:
+                    self.not_understood(number, line)
+                yield from found
+
+    def _io(self, columns: dict[str, int], line: str, number: int) -> list[Event]:
+        words, names = line.split(), list(columns)
+        before = names.index("COMM")
+        behind = len(names) - before - 1
+        if len(words) < before + behind:
+            return []
+        words[before : len(words) - behind] = [" ".join(words[before : len(words) - behind])]
+        row = dict(zip(names, words, strict=True))
+        try:
+            took = {name: int(Decimal(row[name]) * columns[name]) for name in ("TIME", "LAT", "QUE") if name in row}
+            size = int(row.get("BYTES", "0"))
+            sector = int(row.get("SECTOR", "0"))
+            tid = int(row["PID"])
+        except (ValueError, InvalidOperation, OverflowError):
+            return []
+        place: dict[str, int | str] = {
+            "rq": number, "dev": self.device(row["DISK"]), "sector": sector, "nr_sector": size // _SECTOR,
+            "rwbs": row.get("TYPE", "N"), "tid": tid, "comm": row["COMM"],
+        }  # fmt: skip
+        end_ns = took["TIME"] + _ORIGIN_NS
+        issue_ns = end_ns - took["LAT"]
+        return list(request(issue_ns - took["QUE"] if "QUE" in took else None, issue_ns, end_ns, place))
+
+
+_ORIGIN_NS = 3600 * 10**9  # its times count from its first completion: what was issued before is not below 0

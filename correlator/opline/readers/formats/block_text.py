@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""The front end for text: block events of `perf script`, ftrace and `trace-cmd report`, from a file or a pipe.
+
+They go through the block model like those of any trace. There are no ops: the text has no application's events. The
+core's own code reads the lines (correlator/native/src/feed/line.hpp has what it understands).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from opline import _core
+from opline.errors import TraceError
+from opline.readers import pipes
+from opline.readers.lines import LinesReader
+from opline.readers.registry import CERTAIN, EVENTS, LIKELY, NO
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, BinaryIO
+
+    from opline.readers.registry import Head
+
+CALLED, HAS, MODEL = "text with block events", EVENTS, "generic"
+PIECE = 1 << 20  # bytes
+# A line of perf's or ftrace's, whichever its event is: a thread, a CPU, a time and a name.
+_EVENT = re.compile(
+    r"\s*+\S.{0,60}?[ -]\d{1,9}(?:/\d{1,9})? .{0,40}?\b\d{1,12}\.\d{6,9}: +(?:\d{1,12} +)?[\w:.-]{3,80}: .*+"
+)
+
+
+def probe(head: Head) -> int:
+    """CERTAIN where lines are block events, or ought to be; LIKELY where they are other events of perf or ftrace."""
+    lines = [line.encode() for line in head.lines]
+    if any(_core.parse_block_line(line) or _core.is_block_line(line) for line in lines):
+        return CERTAIN
+    return LIKELY if head.has_line(_EVENT) else NO
+
+
+def files(path: str) -> list[str]:
+    """The file alone."""
+    return [path]
+
+
+def front(paths: list[str]) -> TextReader:
+    """What reads it."""
+    return TextReader(paths[0])
+
+
+class TextReader(LinesReader):
+    """Reads one file of lines. ``losses`` are known after reading."""
+
+    name = "text"
+
+    def read(self, consumer: _core.Core | _core.Printer | _core.Dropper) -> Iterator[float | None]:
+        """Push all events, in slices; each ``next()`` gives the share of the bytes read so far, None of a pipe."""
+        assert not isinstance(consumer, _core.Dropper), "checks leave out events of CTF traces only"
+        try:
+            with pipes.opened(self._path) as file:
+                yield from self._read(file, consumer)
+        except OSError as error:
+            raise TraceError(f"Cannot read {self._path}: {error.strerror}.") from error
+        except ValueError as error:
+            raise TraceError(f"Cannot read {self._path}: {error}.") from error
+
+    def _read(self, file: BinaryIO, consumer: _core.Core | _core.Printer) -> Iterator[float | None]:
+        feed = _core.TextFeed(consumer)
+        total, read = os.fstat(file.fileno()).st_size, 0
+        while piece := file.read(PIECE):
+            feed.feed(piece)
+            read += len(piece)
+            yield min(1.0, read / total) if total else None
+        feed.end()
+        number, events, self._unreadable = feed.counts()
+        self._messages = [f"{self._path}, line {at}: not understood: {text}" for at, text in feed.unread()]
+        if not events:
+            raise TraceError(
+                f"{self._path} has no block events that can be read, in {number} lines: give the output of "
+                "`perf script`, `trace-cmd report` or ftrace, with block_rq_issue and block_rq_complete."
+            )
+        consumer.finish()
+
+    def environment(self) -> list[dict[str, Any]]:
+        """The file; its clock is the kernel's, without an offset to the time of day."""
+        return [{"path": self._path, "environment": {}, "clock": {"name": "kernel", "frequency": 1_000_000_000}}]

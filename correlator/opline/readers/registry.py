@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: MIT
+"""The registry of formats: what an input that is a file or a pipe is, by what it begins with.
+
+Each format is a module in a folder of formats (docs/internals/inputs.md). It has
+
+    CALLED       what people call such an input, for messages: "blktrace's files"
+    HAS          what is in it: EVENTS, COUNTS, VALUES, FIGURES or NOTHING
+    probe(head)  CERTAIN, LIKELY or NO, of an input that begins with ``head``
+
+and a function that reads it. An input is of the one format that is certain, else of the likely one; of several the
+first by name. A file and a pipe are looked at in the same way.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import shlex
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
+
+from opline.applications import table
+from opline.errors import TraceError
+from opline.readers import pipes
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Sequence
+    from typing import Protocol
+
+    from opline.paths import StrPath
+    from opline.readers.front import Front
+
+    class Format(Protocol):
+        """A module of a folder of formats."""
+
+        __name__: str
+
+        CALLED: str
+        HAS: str
+
+        def probe(self, head: Head) -> int:
+            """CERTAIN, LIKELY or NO."""
+
+    class TraceFormat(Format, Protocol):
+        """One that has EVENTS."""
+
+        MODEL: str  # a shipped op model that fits, "generic" where the events are of block requests alone
+
+        def files(self, path: str) -> list[str]:
+            """The files of the trace that ``path`` is one of."""
+
+        def front(self, paths: list[str]) -> Front:
+            """What reads them."""
+
+    class OtherFormat(Format, Protocol):
+        """One that has NOTHING for opline."""
+
+        ADVICE: str  # what to do; {} stands for the input
+
+
+CERTAIN, LIKELY, NO = 2, 1, 0
+EVENTS = "events"  # of a trace
+COUNTS = "counts"  # histograms
+VALUES = "values"  # a time and a latency each
+FIGURES = "figures"  # what a benchmark reports
+NOTHING = "nothing"  # that opline reads
+HAS_IN = (EVENTS, COUNTS, VALUES, FIGURES, NOTHING)
+TRACES = ("opline.readers.formats", *table.packages("formats"))  # folders of formats
+
+
+class Head:
+    """What an input begins with; ``whole``: all of it."""
+
+    def __init__(self, data: bytes, name: str, whole: bool) -> None:
+        self.data = data
+        self.name = name
+        self.whole = whole
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Its lines without their ends; the last one only where it is known to be complete."""
+        text = self.data if self.whole else self.data[: self.data.rfind(b"\n") + 1]
+        return text.decode("utf-8", "replace").splitlines()
+
+    def has_line(self, pattern: re.Pattern[str]) -> bool:
+        """True if some line is as the pattern says, from its begin to its end."""
+        return any(pattern.fullmatch(line) for line in self.lines)
+
+    def begun(self, number: int) -> list[str]:
+        """The first lines that are not blank."""
+        return [line for line in self.lines if line.strip()][:number]
+
+
+@lru_cache
+def formats(folders: Sequence[str]) -> tuple[Format, ...]:
+    """All modules of these packages, by name."""
+    found = []
+    for folder in folders:
+        package = importlib.import_module(folder)
+        found += [(module.name, folder) for module in pkgutil.iter_modules(package.__path__)]
+    return tuple(importlib.import_module(f"{folder}.{name}") for name, folder in sorted(found))
+
+
+@lru_cache(maxsize=8)
+def _asked(data: bytes, name: str, whole: bool, folders: Sequence[str]) -> tuple[int, Format | None]:
+    head = Head(data, name, whole)
+    best, found = NO, None
+    for one in formats(folders):
+        if (answer := one.probe(head)) > best:
+            best, found = answer, one
+            if best == CERTAIN:
+                break
+    return best, found
+
+
+def format_of(path: StrPath, folders: Sequence[str] = TRACES) -> Format | None:
+    """The format of a file or a pipe; None of a folder, of what cannot be read and of what no format is."""
+    name = str(path)
+    try:
+        data, whole = _begin(path, folders)
+    except (OSError, ValueError):
+        return None
+    return _asked(data, name, whole, folders)[1]
+
+
+def _begin(path: StrPath, folders: Sequence[str]) -> tuple[bytes, bool]:
+    """As much as shows what an input is, LOOKED_AT where a format is likely; and whether it is all. Raises OSError."""
+
+    def enough(data: bytes, whole: bool) -> bool:
+        answer = _asked(data, str(path), whole, folders)[0]
+        return answer == CERTAIN or (answer == LIKELY and len(data) >= pipes.LOOKED_AT)
+
+    return pipes.head(path, enough)
+
+
+def trace_format(path: StrPath) -> TraceFormat:
+    """The format of a trace that is no folder. Raises TraceError for what is none."""
+    found = format_of(path)
+    if found is None:
+        raise TraceError(
+            f"{path} is of no format that opline knows. Give the folder of a CTF trace (with `metadata` at or below "
+            "it), text of babeltrace, `perf script` with block events, or blktrace's files (sda.blktrace.0)."
+        )
+    if found.HAS != EVENTS:
+        raise TraceError(refusal(path, found))
+    return found  # type: ignore[return-value]
+
+
+def refusal(path: StrPath, found: Format) -> str:
+    """What an input is, and which commands take it, or what to do: for those that don't."""
+    named = shlex.quote(str(path))
+    if found.HAS == NOTHING:
+        return f"{path} is {found.CALLED}: {found.ADVICE.replace('{}', named)}."  # type: ignore[attr-defined]
+    return f"{path} is {found.CALLED}: {_TAKEN[found.HAS].replace('{}', named)}."
+
+
+_TAKEN = {
+    EVENTS: "a trace, for most commands; `opline what {}` says which",
+    COUNTS: "counts, and no single I/O: only `opline hist` and `opline heatmap` can show it",
+    VALUES: "times and latencies, and no I/O: only `opline hist` and `opline heatmap` can show it",
+    FIGURES: "figures of a benchmark: `opline coverage RUN --client {}` compares a run with them",
+}

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: MIT
+"""The steps of a block request, declared once: the core's table of them is generated from here
+(`correlator/native/src/block/steps.hpp`).
+"""
+
+from __future__ import annotations
+
+from opline.values import Value
+
+
+class Step(Value):
+    """A step of a block request. A stage from one step to another is called X2Y; it is the device's if it ends with the
+    last step, else the block layer's.
+    """
+
+    letter: str
+    column: str  # of the table requests
+    thread: str  # that takes it: the request's queue_tid or issue_tid; "": none, it runs on whatever was interrupted
+    meaning: str
+
+
+#: In the order in which a request takes them. The core's tables of steps are generated from these.
+STEPS = (
+    Step("Q", "queue_ns", "queue_tid", "bio queued"),
+    Step("G", "getrq_ns", "queue_tid", "request allocated"),
+    Step("I", "insert_ns", "queue_tid", "inserted"),
+    Step("D", "issue_ns", "issue_tid", "issued to the driver"),
+    Step("C", "complete_ns", "", "completed"),
+)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""`opline record` without a model: what was recorded says which one is meant, and the next command works."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.applications.test_demo_store import ROOT, opline
+
+pytestmark = pytest.mark.live
+
+WRITES = (
+    "import os\nf = os.open('file', os.O_CREAT | os.O_RDWR)\nfor n in range(97): os.pwrite(f, bytes(512), 512 * n)\n"
+)
+
+
+def _model_of(run: Path) -> str:
+    return str(json.loads((run / "recording.json").read_text())["model"]["argument"])
+
+
+def _hints(said: str) -> list[list[str]]:
+    """The commands after `next:`, as a shell would take them."""
+    lines = said.partition("opline: next:")[2].splitlines()
+    found = [shlex.split(line.removeprefix("opline:")) for line in lines if "opline " in line.removeprefix("opline:")]
+    return [words[1:] for words in found if words and words[0] == "opline"]
+
+
+def _record(run: Path, *arguments: object) -> str:
+    said = opline("record", "-o", run, "--sessiond", "private", *arguments).stderr
+    hints = _hints(said)
+    assert hints, said
+    for words in hints:
+        opline(*words)  # raises where a hint leads to an error
+    return said
+
+
+def test_an_unmodified_program_is_recorded_with_its_system_calls(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    code = f"import os; os.chdir({str(tmp_path)!r})\n{WRITES}"
+    said = _record(run, "--", "python3", "-c", code)
+    assert "model: syscalls, as its system calls were recorded" in said and "no events in channel app" not in said
+    sql = "select count(*) from ops where class = 'pwrite64' and complete"
+    assert opline("sql", run, sql, "--csv").stdout.splitlines()[-1] == "97"
+
+
+def test_without_system_calls_there_is_no_op_and_the_hint_is_about_block_events(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    _record(run, "--no-calls", "--", "dd", "if=/dev/zero", f"of={tmp_path / 'file'}", "count=99", "conv=fsync")
+    assert json.loads((run / "recording.json").read_text())["model"] is None
+
+
+def test_events_of_the_three_macros_are_of_the_model_generic(tmp_path: Path) -> None:
+    source, app, run = ROOT / "tracepoints", tmp_path / "app", tmp_path / "run"
+    sources = map(str, (source / "example" / "app.c", source / "opline_tp.c"))
+    argv = ["gcc", f"-I{source}", "-o", str(app), *sources, "-llttng-ust", "-ldl", "-lpthread"]
+    subprocess.run(argv, check=True, timeout=60)
+    assert "model: generic" in _record(run, "--", app, tmp_path / "data")
+    sql = "select count(*) from ops where complete and transition_count = 7"
+    assert opline("sql", run, sql, "--csv").stdout.splitlines()[-1] == "23"
+
+
+def test_other_tracepoints_have_the_model_that_infer_proposes_also_where_the_recording_is_moved(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    store = ROOT / "examples" / "demo-store" / "run"
+    said = _record(run, "--events", "demo:*", "--", store, "--ops", "300", "--qd", "4")
+    assert f"what `opline model infer` proposes for these events, in {run}/model.toml" in said
+    assert _model_of(run) == "model.toml"
+    moved = run.rename(tmp_path / "elsewhere")
+    sql = "select count(*) from ops where complete and class not like 'bio%'"
+    assert opline("sql", moved, sql, "--csv").stdout.splitlines()[-1] == "300"

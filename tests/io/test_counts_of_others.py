@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: MIT
+"""Histograms and latencies of bpftrace -f json, biolatency and fio; figures of benchmarks, as they are refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opline_analyses.cli import main
+from opline_analyses.client.client import parse_report
+from opline_analyses.counts.formats.fio_bins import bucket_of
+
+Captured = pytest.CaptureFixture[str]
+
+
+def hist(path: Path, capfd: Captured, *options: str) -> tuple[dict[str, dict[tuple[int, int], int]], str]:
+    """The buckets of all intervals by group, and what was said."""
+    capfd.readouterr()
+    assert main(["hist", str(path), "--json", *options]) == 0
+    said = capfd.readouterr()
+    found: dict[str, dict[tuple[int, int], int]] = {}
+    for interval in json.loads(said.out)["intervals"]:
+        for group in interval["groups"]:
+            mine = found.setdefault(group["group"], {})
+            for bucket in group["buckets"]:
+                if bucket["count"]:
+                    key = (bucket["low_ns"], bucket["high_ns"])
+                    mine[key] = mine.get(key, 0) + bucket["count"]
+    return found, said.err
+
+
+LIST = [{"max": -1, "count": 1}, {"min": 2, "max": 3, "count": 7}, {"min": 4, "max": 7, "count": 2}]
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "said"), [("@usecs", 1000, ""), ("@ns", 1, ""), ("@x", 1000, "us is a guess")]
+)
+@pytest.mark.parametrize("keyed", [False, True])
+def test_bpftraces_json(name: str, unit: int, said: str, keyed: bool, tmp_path: Path, capfd: Captured) -> None:
+    path = tmp_path / "a.json"
+    data: Any = {"sda": LIST, "sdb": LIST[1:2]} if keyed else LIST
+    documents: list[dict[str, Any]] = [
+        {"type": "attached_probes", "data": {"probes": 2}}, {"type": "time", "data": "10:00:01\n"},
+        {"type": "hist", "data": {name: data}}, {"type": "map", "data": {"@n": 3}},
+        {"type": "time", "data": "10:00:02\n"}, {"type": "hist", "data": {name: data}},
+        {"type": "hist", "data": {"@bytes": LIST}},
+    ]  # fmt: skip
+    path.write_text("".join(json.dumps(document) + "\n" for document in documents))
+    found, err = hist(path, capfd)
+    buckets = {(2 * unit, 4 * unit): 14, (4 * unit, 8 * unit): 4}
+    wanted = {"sda": buckets, "sdb": {(2 * unit, 4 * unit): 14}} if keyed else {name: buckets}
+    assert found == wanted
+    assert said in err and "the map @bytes has no times" in err and "in buckets below 0" in err
+
+
+BIOLATENCY = """\
+Tracing block device I/O... Hit Ctrl-C to end.
+
+{name}
+     {unit}               : count     distribution
+         0 -> 1          : 0        |                                        |
+         2 -> 3          : 5        |***                                     |
+         4 -> 7          : 12       |****************************************|
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "group"),
+    [
+        ("", ""), ("disk = 'xvdb'", "xvdb"), ("disk = b'xvdb'", "xvdb"), ("disk = xvdb", "xvdb"),
+        ("flags = Sync-Read", "Sync-Read"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(("unit", "ns"), [("usecs", 1000), ("msecs", 10**6), ("nsecs", 1)])
+def test_biolatency(name: str, group: str, unit: str, ns: int, tmp_path: Path, capfd: Captured) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(BIOLATENCY.format(name=name, unit=unit))
+    found, _ = hist(path, capfd)
+    assert found == {group: {(2 * ns, 4 * ns): 5, (4 * ns, 8 * ns): 12}}
+
+
+@pytest.mark.parametrize("rest", ["", ", 4096", ", 4096, 0x0004", ", 4096, 0, 123456789"])
+def test_fios_log_of_all_jobs(rest: str, tmp_path: Path, capfd: Captured) -> None:
+    path = tmp_path / "x_lat.log"
+    path.write_text("".join(f"{at}, {ns}, {at % 2}, 4096{rest}\n" for at, ns in ((1, 100), (900, 300), (2, 5000))))
+    found, err = hist(path, capfd, "--unit", "ns")
+    assert found == {"": {(64, 128): 1, (256, 512): 1, (4096, 8192): 1}}
+    assert ("fio before 3.0 wrote us" in err) == (rest == "")
+    scaled = {(low * 1000, high * 1000): n for (low, high), n in found[""].items()}
+    assert hist(path, capfd, "--unit", "us", "--counted-in", "us")[0] == {"": scaled}
+
+
+def test_fios_averaged_log_is_said(tmp_path: Path, capfd: Captured) -> None:
+    path = tmp_path / "x_clat.1.log"
+    path.write_text("500, 1000, 0, 0, 0\n1000, 3000, 0, 0, 0\n")
+    assert "is the mean of an interval (log_avg_msec)" in hist(path, capfd)[1]
+
+
+@pytest.mark.parametrize("name", ["x_bw.1.log", "x_iops.log"])
+def test_fios_logs_of_bandwidth_are_no_latencies(name: str, tmp_path: Path, capfd: Captured) -> None:
+    path = tmp_path / name
+    path.write_text("500, 1000, 0, 0\n1000, 3000, 0, 0\n")
+    assert main(["hist", str(path)]) == 1
+    assert "log of bandwidth or IOPS" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("value", "bucket"),
+    [
+        (5, (5, 6)),
+        (127, (127, 128)),
+        (129, (128, 130)),
+        (131, (130, 132)),
+        (258, (256, 260)),
+        (1003520, (999424, 1007616)),
+    ],
+)
+def test_the_edges_of_fios_bins(value: int, bucket: tuple[int, int]) -> None:
+    """The middles are those that fio's plat_idx_to_val gives: base + (k + 0.5) * width."""
+    assert bucket_of(value) == bucket
+
+
+def test_fios_bins(tmp_path: Path, capfd: Captured) -> None:
+    path = tmp_path / "a.json"
+    job = {"read": {"clat_ns": {"bins": {"129": 3, "257": 4}}}, "write": {}, "job_runtime": 2000}
+    path.write_text("fio: a warning\n" + json.dumps({"fio version": "fio-3.33", "jobs": [job, job]}, indent=1))
+    assert hist(path, capfd)[0] == {"read": {(128, 130): 6, (256, 260): 8}}
+
+
+OSD = {
+    "op_latency": {"avgcount": 4, "sum": 0.02, "avgtime": 0.005}, "op_out_bytes": 4096, "op_in_bytes": 0,
+    "op_r_latency": {"avgcount": 1, "sum": 0.002}, "op_w_latency": {"avgcount": 3, "sum": 0.018},
+}  # fmt: skip
+COUNTERS = {"osd": OSD}
+FIGURES = {
+    "fio": json.dumps({"fio version": "fio-3.33", "jobs": []}),
+    "fio text": "a: (groupid=0, jobs=1): err= 0: pid=1: Tue\n  read: IOPS=1\n",
+    "rados": "Total time run:         10.1\nTotal writes made:      100\nAverage Latency(s):     0.1\n",
+    "demo": json.dumps({"tool": "demo-bench"}),
+    "ceph": json.dumps(COUNTERS, indent=4),
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("command", ["hist", "log", "stages", "heatmap", "requests", "events"])
+def test_figures_are_refused_in_the_same_line(name: str, command: str, tmp_path: Path, capfd: Captured) -> None:
+    path = tmp_path / "a"
+    path.write_text(FIGURES[name])
+    assert main([command, str(path)]) == 2
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.startswith(f"opline: {path} is ")
+    assert line.endswith(f": figures of a benchmark: `opline coverage RUN --client {path}` compares a run with them.")
+
+
+def test_cephs_counters_are_a_clients_figures() -> None:
+    report = parse_report(json.dumps(COUNTERS))
+    assert report is not None
+    assert (report.mean_ns, report.count) == (5_000_000, 4)
+    assert report.by_class == {"read": (1, 2_000_000), "write": (3, 6_000_000)}

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""biosnoop's listing is a trace: of bcc with and without -Q, of libbpf-tools; a pipe is what a file is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from opline_analyses.cli import main
+
+Captured = pytest.CaptureFixture[str]
+IOS = (("supervise", 1950, "xvda1", "W", 13092560, 4096, 0.01, 0.74), ("my prog 2", 7, "sdb", "RA", 8, 8192, 0.0, 1.25))
+HEADER = "TIME(s)     COMM           PID     DISK      T SECTOR     BYTES  "
+
+
+def listing(queue: bool) -> str:
+    text = f"{HEADER}{'QUE(ms) ' if queue else ''}LAT(ms)\n"
+    for n, (comm, pid, disk, kind, sector, size, queued, took) in enumerate(IOS):
+        waited = f"{queued:>7.2f} " if queue else ""
+        text += f"{n + 0.5:<11.6f} {comm:<14} {pid:<7} {disk:<9} {kind} {sector:<10} {size:<7} {waited}{took:>7.2f}\n"
+    return text
+
+
+def rows(path: Path, capfd: Captured, *options: str) -> list[dict[str, object]]:
+    capfd.readouterr()
+    assert main(["log", str(path), "--json", *options]) == 0
+    return [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+
+
+@pytest.mark.parametrize("queue", [False, True])
+def test_every_io_is_read(queue: bool, tmp_path: Path, capfd: Captured) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(listing(queue))
+    found = rows(path, capfd)
+    shown = [(r["comm"], r["tid"], r["rwbs"], r["sector"], r["bytes"], r["latency_ns"]) for r in found]
+    assert shown == [(c, p, t, s, b, round(took * 1e6)) for c, p, _, t, s, b, _, took in IOS]
+    assert int(str(found[1]["end_ns"])) - int(str(found[0]["end_ns"])) == 10**9
+    assert rows(path, capfd, "-d", "sdb")[0]["sector"] == 8
+    waits = [r["latency_ns"] for r in rows(path, capfd, "--from", "insert", "--to", "issue")] if queue else []
+    assert waits == ([10_000, 0] if queue else [])
+
+
+def test_two_ios_of_one_place_keep_their_latencies(tmp_path: Path, capfd: Captured) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(f"{HEADER}LAT(ms)\n1.000000 a 1 sda R 8 4096 900.00\n1.100000 b 2 sda R 8 4096 150.00\n")
+    assert [(r["comm"], r["latency_ns"]) for r in rows(path, capfd)] == [("a", 900_000_000), ("b", 150_000_000)]
+
+
+def test_a_line_that_is_cut_off_is_told(tmp_path: Path, capfd: Captured) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(f"{listing(False)}2.000000    fio            1\n2.1 fio 1 sda W x 4096 1.0\n")
+    assert len(rows(path, capfd)) == len(IOS)
+    main(["losses", str(path), "--json"])
+    losses = {loss["loss"]: loss["count"] for loss in json.loads(capfd.readouterr().out)["losses"]}
+    assert losses["unreadable_lines"] == 2

@@ -80,6 +80,7 @@ def test_each_request_is_an_op_until_its_completion(way: str, device: str, tmp_p
         name: said[name]["total_ios"] for name in ("read", "write")
     }
     assert all(op["complete"] and op["length_bytes"] == 4096 and op["object"] == device for op in ops)
+    assert {op["comm"] for op in ops} == {"fio"}, "also of the polling thread, which is fio's"
     others = [op for op in run.rows("ops") if op["class"] == "io_uring" or op["comm"].startswith("iou-")]
     assert all(op in ops for op in others), "none appears twice"
     # fio begins before its call and ends after it has found the completion, so its latencies contain the ops'

@@ -146,3 +146,48 @@ def test_ios_that_nobody_takes_do_not_stay_in_memory() -> None:
     driver.finish()
     assert len(driver.tables()["ops"]) == 6000
     assert driver.summary()["losses"]["reaps_unseen"] == 6000
+
+
+RING = """
+[keys]
+ring = "fd"
+[points.enter]
+event = "enter"
+role = "begin"
+thread = "switch"
+ios = { submit = "ring", count = "n", ring = true }
+[points]
+left = { event = "left", thread = "leave", aside = true, ios = { submitted = "ret", reaped = "*" } }
+"""
+TOLD = """
+[keys]
+request = "req"
+[points]
+request = { event = "request", role = "begin", key = "request", class = "read", ios = { told = "begin" } }
+done = { event = "done", key = "request", ios = { told = "end" } }
+"""
+
+
+def test_ios_of_which_nothing_says_when_they_end_do_not_stay_in_memory() -> None:
+    """A ring whose I/Os other threads execute: each is written while the trace is read, without a latency."""
+    driver = Driver(plan_of(RING))
+    for n in range(3000):
+        driver.push(parse_line(f"{n * 200_000 + 1} enter tid=1 pid=1 fd=3 n=1"))
+        driver.push(parse_line(f"{n * 200_000 + 2} left tid=1 pid=1 ret=1"))
+    driver.drain()
+    early = driver.tables()["ops"]
+    assert len(early) > 1000
+    assert {(op["complete"], op["latency_ns"], op["end_ns"], op["reason"]) for op in early} == {
+        (False, None, None, "end_untold")
+    }
+    driver.finish()
+    assert driver.summary()["losses"]["ends_untold"] == len(driver.tables()["ops"]) == 3000
+
+
+def test_what_the_polling_thread_submits_has_the_name_of_the_program_that_made_the_ring() -> None:
+    """Its own name stays where no program is known, and a thread of the program keeps its name."""
+    lines = ["100 sched:process_exec :pid=10 :comm=fio"]
+    for n, (tid, pid, comm) in enumerate([(12, 10, "iou-sqp-10"), (13, 10, "worker"), (99, 98, "iou-sqp-98")]):
+        lines += [f"{200 + n} request tid={tid} pid={pid} comm={comm} req={n}", f"{300 + n} done pid={pid} req={n}"]
+    ops = run(TOLD, sorted(lines, key=lambda text: int(text.split()[0]))).tables()["ops"]
+    assert [op["comm"] for op in ops] == ["fio", "worker", "iou-sqp-98"]

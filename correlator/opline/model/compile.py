@@ -91,6 +91,7 @@ class _Points:
             "submit": self.key(i.submit) if i.submit else None,
             "wait": self.key(i.wait) if i.wait else None,
             "count": i.count_field,
+            "least": i.least,
             "ring": i.ring,
             "submitted": i.submitted,
             "reaped": i.reaped,

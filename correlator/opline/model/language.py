@@ -35,7 +35,7 @@ BLOCK_STEPS = {step.letter: step.meaning for step in STEPS} | {
 }  # fmt: skip
 STAGE_KINDS = ("work", "wait", "network", "device", "unknown")
 
-IOS_FIELDS = ("submit", "wait", "count", "ring", "submitted", "reaped", "names", "told")
+IOS_FIELDS = ("submit", "wait", "count", "least", "ring", "submitted", "reaped", "names", "told")
 BIOS_FIELDS = ("class", "threads", "except")
 
 VERSION = 2  # of the language; a model may leave it out
@@ -143,6 +143,7 @@ class Ios(Value):
     submit: KeyUse | None = None
     wait: KeyUse | None = None
     count_field: str | None = None
+    least: str | None = None  # the field that says how many completions the call waits for
     ring: bool = False
     submitted: str | None = None
     reaped: str | None = None  # a field's name, or "*": all that are done

@@ -230,6 +230,8 @@ def _ios(model: Model) -> Iterator[Problem]:
             yield about(rule, "error", what)
         if (ios.count_field or ios.ring) and ios.submit is None:
             yield about(rule, "error", "`ios.count` and `ios.ring` go with `submit`")
+        if ios.least and ios.wait is None:
+            yield about(rule, "error", "`ios.least` goes with `wait`")
         if ios.names and ios.submit is None and ios.reaped in (None, ALL):
             yield about(rule, "error", "`ios.names` goes with `submit`, or with a field in `reaped`")
         if ios.submit and ios.wait and ios.submit.space != ios.wait.space:
@@ -369,7 +371,11 @@ def needed_fields(rule: Rule, fields: Mapping[str, tuple[str, ...]]) -> frozense
     if rule.ios:
         for ios_use in (rule.ios.submit, rule.ios.wait):
             needed.update((ios_use.fields or fields.get(ios_use.space, ())) if ios_use else ())
-        needed.update(f for f in (rule.ios.count_field, rule.ios.submitted, rule.ios.reaped) if f not in (None, "*"))
+        needed.update(
+            f
+            for f in (rule.ios.count_field, rule.ios.least, rule.ios.submitted, rule.ios.reaped)
+            if f not in (None, "*")
+        )
     return frozenset(needed)
 
 

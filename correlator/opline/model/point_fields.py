@@ -185,6 +185,7 @@ class PointFields(Fields):
             submit=next(iter(keys["submit"]), None),
             wait=next(iter(keys["wait"]), None),
             count_field=self.text(here, "count", written),
+            least=self.text(here, "least", written),
             ring=bool(self.typed(here, "ring", written, bool, "true or false")),
             submitted=self.text(here, "submitted", written),
             reaped=self.text(here, "reaped", written),

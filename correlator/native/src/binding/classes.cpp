@@ -69,6 +69,7 @@ BoundPoint bind_point(std::uint32_t spec_index, const Plan &plan, Slots &slots, 
     if (spec.ios.submit) p.ios_submit = bind_key(*spec.ios.submit, plan, slots, p.broken);
     if (spec.ios.wait) p.ios_wait = bind_key(*spec.ios.wait, plan, slots, p.broken);
     p.ios_count = needed(spec.ios.count, slots, p.broken);
+    p.ios_least = needed(spec.ios.least, slots, p.broken);
     p.ios_submitted = needed(spec.ios.submitted, slots, p.broken);
     if (spec.ios.reaped != "*") p.ios_reaped = needed(spec.ios.reaped, slots, p.broken);
     p.ios_names = slots.want(spec.ios.names);

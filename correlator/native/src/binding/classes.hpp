@@ -57,7 +57,8 @@ struct BoundPoint : KeyLists<BoundKey> {
     std::uint32_t mark = 0, at = 0;  // pool ids; 0: none
     PointFields<std::int32_t> slot;
     std::optional<BoundKey> ios_submit, ios_wait;
-    std::int32_t ios_count = kNoSlot, ios_submitted = kNoSlot, ios_reaped = kNoSlot, ios_names = kNoSlot;
+    std::int32_t ios_count = kNoSlot, ios_least = kNoSlot, ios_submitted = kNoSlot, ios_reaped = kNoSlot,
+                 ios_names = kNoSlot;
     std::int32_t file_dev_slot = kNoSlot, inode_slot = kNoSlot;  // system calls from BPF
     std::uint32_t name_id = 0;                                   // pool id of a constant name
     std::vector<std::pair<std::string, std::uint32_t>> names;    // of the first values that slot.name had

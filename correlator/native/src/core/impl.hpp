@@ -157,7 +157,8 @@ struct Core::Impl {
             check_partition(op);
         } else {
             ++ops_incomplete;
-            settled.reason = strings.intern(op.state == OpState::kEnded                 ? "ends_before_begin"
+            settled.reason = strings.intern(op.io.end_untold                            ? "end_untold"
+                                            : op.state == OpState::kEnded               ? "ends_before_begin"
                                             : stitcher.locator().owns_all_keys_lost(op) ? "key_reused"
                                                                                         : "no_end");
         }

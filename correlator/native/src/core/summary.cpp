@@ -76,6 +76,7 @@ json losses_of(const Impl &m) {
             {"evicted_unsynced_writes", m.linker.evicted_writes()},
             {"batches_left_open", s.batches_left_open},
             {"reaps_unseen", s.reaps_unseen},
+            {"ends_untold", s.ends_untold},
             {"order_mismatches", s.order_mismatches},
             {"ambiguous_halves", s.ambiguous_halves},
             {"evicted_facts", s.evicted_facts},

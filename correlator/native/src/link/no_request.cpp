@@ -20,6 +20,7 @@ const char *NoRequest::no_request(const Op &op) {
     if (op.deferred > 0) return "written_back_later";
     if (op.bios > 0) return op.bios_done > 0 ? "no_requests_made" : "not_completed";
     if (op.number_taken) return "another_process";
+    if (op.io.end_untold) return "end_untold";
     if (!complete) return l_.locator.owns_all_keys_lost(op) ? "superseded" : "trace_ended";
     return l_.locator.has_untold_thread(op) ? "thread_unknown" : nothing_queued(op);
 }

@@ -86,6 +86,7 @@ IosSpec ios_spec(const json &p, const std::string &where, const Names &names) {
     if (auto k = it->find("wait"); k != it->end() && !k->is_null()) out.wait = key_use(*k, where + ".wait", names);
     out.ring = it->value("ring", false);
     out.count = text_or_empty(*it, "count", where);
+    out.least = text_or_empty(*it, "least", where);
     out.submitted = text_or_empty(*it, "submitted", where);
     out.reaped = text_or_empty(*it, "reaped", where);
     out.names = text_or_empty(*it, "names", where);

@@ -62,6 +62,7 @@ struct IosSpec {
     std::optional<KeyUse> submit, wait;  // the queue that names the I/Os
     bool ring = false;                   // completions can be taken without a call
     std::string count;                   // how many I/Os the call announces
+    std::string least;                   // how many completions it waits for
     std::string submitted, reaped;       // how many it queued, how many it took; "*": all that are done
     std::string names;                   // by which numbers the application knows the I/Os that it queues, or took
     IoWindow told = IoWindow::kNone;     // the event is about one I/O: it begins, its completion is there

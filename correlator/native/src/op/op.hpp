@@ -83,9 +83,11 @@ struct BatchNeed {
 
 // Of an op's I/O; of an op that is one I/O: how far it is.
 struct IoLife {
-    bool is_io = false;  // it ends when its completion is taken, or with it
-    bool own = false;    // begun by its bio, without a call
-    bool told = false;   // events of its own tell when it begins, and when its completion is there
+    bool is_io = false;       // it ends when its completion is taken, or with it
+    bool own = false;         // begun by its bio, without a call
+    bool told = false;        // events of its own tell when it begins, and when its completion is there
+    bool data = false;        // of a ring: the call that submits it queued a bio with its data
+    bool end_untold = false;  // it is over, and nothing in the trace says since when
     bool ring = false, done = false;
     bool read_ahead = false;  // its bios bring more than it asked for
     bool lost = false;        // a request of it never completed: when it was done is not known
@@ -173,8 +175,8 @@ struct alignas(64) Op : OpAtHand, OpFacts, OpOddities {
     std::vector<Key> waits;              // under which it waits to be met
     std::vector<std::uint64_t> halves;   // key spaces of one half, per joint that a key proved
 
-    // It ended, and not before it began: where times go back it can.
-    bool complete() const { return state == OpState::kEnded && end_ns >= begin_ns; }
+    // It is known when it ended, and that is not before it began: where times go back it can.
+    bool complete() const { return state == OpState::kEnded && end_ns >= begin_ns && !io.end_untold; }
     // What the other half of it read, wrote and synced.
     void take_io(const Op &gone) {
         if (direction == Direction::kUnknown) direction = gone.direction;

@@ -79,6 +79,7 @@ void AsyncIos::enter_call(Passage &p, Op *head) {
         if (call->announced == 1) give_names(*call, queue, 1);
     }
     if (bp.ios_wait) {
+        call->least = number_in(p.ev, bp.ios_least, 0);
         call->waits = true;
         ++queue.waiting;
     }
@@ -106,6 +107,9 @@ Op &AsyncIos::begin_told(Passage &p) {
     IoCall *call = p.ts.call && p.ts.call->told ? p.ts.call.get() : nullptr;
     Op &op = call ? another_io(*call) : lives_.new_op(p.who.host, p.who.pid, p.t.tid, p.t.ts_ns);
     op.io.is_io = op.io.ring = op.io.told = true;
+    // The kernel's polling thread (io_sq_thread(), io_uring/sqpoll.c) submits for the program that made the ring.
+    if (!call && op.program_run != 0 && s_.strings.at(p.t.comm).substr(0, 8) == "iou-sqp-")
+        if (const std::uint32_t program = s_.population.run(op.program_run).comm) p.t.comm = program;
     return op;
 }
 
@@ -119,6 +123,7 @@ Op *AsyncIos::io_of_bio(IoCall &call, const Bio &bio) {
     call.has_bio = true;
     call.last.remember(bio);
     if (!op) return op;
+    op->io.data = true;
     if (op->bios == 0) op->op_class = class_of_io(call.op_class, bio.kind);
     add_length(*op, bio);
     return op;
@@ -201,6 +206,7 @@ void AsyncIos::bio_done(const Bio &bio) {
     IoLife &io = op->io;
     if (bio.complete_ns != kNoTime) io.done_ns = std::max(io.done_ns, bio.complete_ns);
     if (io.open_bios > 0) --io.open_bios;
+    if (io.ring && !io.data) return;  // what it read to find its place
     if (io.open_bios == 0 && !io.lost && !io.done && io.done_ns != kNoTime && op->state == OpState::kOpen)
         io_done(*op, io.done_ns);
 }
@@ -298,9 +304,14 @@ void AsyncIos::close_submit(IoCall &call, std::int64_t count, const Transition &
         Op *op = ops_.find(call.ops[i]);
         if (!op) continue;
         const auto order = lives_.add_transition(*op, t);
-        if (op->bios > 0 || op->state != OpState::kOpen) continue;
-        if (static_cast<std::int64_t>(i) >= count)
+        if (op->state != OpState::kOpen) continue;
+        if (op->bios == 0 && static_cast<std::int64_t>(i) >= count)
             end_io(*op, t.ts_ns, order);  // refused: the call is all that there is
+        else if (call.ring && !op->io.done) q.in_flight.push_back(call.ops[i]);
+    }
+    if (call.ring) {
+        if (q.in_flight.size() >= q.look_at) forget_done(q, IoQueue::kMostInFlight);
+        return;
     }
     if (!q.reaped_early.empty()) take_early(q);
     for (auto ref : call.ops) {
@@ -342,6 +353,10 @@ Fate AsyncIos::return_from_call(Passage &p) {
         const std::int64_t count = all ? static_cast<std::int64_t>(q.done.size()) : number_in(p.ev, bp.ios_reaped, 0);
         if (count > 0) q.reap_seen = true, q.unseen = false;
         any = reap(q, count, names_in(p.ev, bp.ios_names), t) || any;
+        // Of a call that submits and waits the kernel tells an error only where it submitted nothing.
+        const std::int64_t returned = number_in(p.ev, bp.ios_submitted, -1);
+        const bool waited = call->submits ? returned == static_cast<std::int64_t>(call->announced) : returned >= 0;
+        if (call->least > 0 && waited && !q.in_flight.empty()) end_waited_for(q, *call, t);
     }
     if (any) ++bp.transitions;
     return any ? Fate::kTransition : Fate::kContext;
@@ -362,13 +377,17 @@ void AsyncIos::leave_call(ThreadState &ts) {
 void AsyncIos::events_lost() {
     io_queues_.for_each([this](const Key &, IoQueue &q) {
         complete_all(q);
+        forget_done(q, 0);
         q.reaped_early.clear();
         forget_names(q);
     });
 }
 
 void AsyncIos::finish() {
-    io_queues_.for_each([this](const Key &, IoQueue &q) { complete_all(q); });
+    io_queues_.for_each([this](const Key &, IoQueue &q) {
+        complete_all(q);
+        forget_done(q, 0);
+    });
 }
 
 }  // namespace opline

@@ -47,6 +47,9 @@ class AsyncIos {
     void end_at_completion(Op &);
     void end_io(Op &, std::int64_t ts_ns, std::uint32_t order);
     void complete_all(IoQueue &);
+    // stitch/ring_ios.cpp
+    void forget_done(IoQueue &, std::size_t most);
+    void end_waited_for(IoQueue &, const IoCall &, Transition);
     // stitch/io_names.cpp
     void claim_names(const IoCall &, IoQueue &);
     void give_names(const IoCall &, IoQueue &, std::int64_t count);

@@ -38,6 +38,7 @@ struct IoCall {
     bool submits = false, waits = false;
     bool told = false;                 // each I/O begins with an event of its own
     std::uint32_t announced = 1;       // I/Os that the entry speaks of
+    std::int64_t least = 0;            // completions that it waits for; 0: not known
     std::vector<std::uint64_t> ops;    // op refs; the first is the one that began at the entry
     Transition begin;                  // of each of them
     std::vector<std::uint64_t> names;  // of the I/Os that it is to queue, in their order, as far as it says them
@@ -66,12 +67,18 @@ struct IoQueue {
     static constexpr std::uint64_t kQueueing = ~std::uint64_t{0};
     FlatMap<std::uint64_t, std::uint64_t> named;
     bool in_order = false;  // names say nothing: several I/Os have one at a time, or a call took more than it named
-    std::deque<std::uint64_t> done;             // op refs, in order of completion
+    std::deque<std::uint64_t> done;  // op refs, in order of completion
+    // Of a ring whose I/Os have no events of their own: op refs of what has been submitted, in this order; among them
+    // some that are done.
+    std::vector<std::uint64_t> in_flight;
+    std::size_t look_at = kLookAtFirst;  // as many in flight: look which are done
+    static constexpr std::size_t kLookAtFirst = 64, kMostInFlight = 1024;
     std::vector<Taken> reaped_early;            // taken while the call that queued them had not returned
     std::uint32_t submitting = 0, waiting = 0;  // calls
     bool reap_seen = false, unseen = false;     // unseen: nobody takes them where we look
     bool idle() const {
-        return done.empty() && named.empty() && submitting == 0 && waiting == 0 && !unseen && !in_order;
+        return done.empty() && named.empty() && in_flight.empty() && submitting == 0 && waiting == 0 && !unseen &&
+               !in_order;
     }
 };
 

@@ -61,6 +61,7 @@ struct StitchCounts {
     std::uint64_t evicted_ops = 0;  // open for too long while memory was short
     std::uint64_t batches_left_open = 0;
     std::uint64_t reaps_unseen = 0;   // I/Os that a call should have taken: they end at their completion
+    std::uint64_t ends_untold = 0;    // I/Os of which nothing says when they were done
     std::uint64_t halves_joined = 0;  // by a key that both carried
     std::uint64_t halves_joined_by_order = 0;
     std::uint64_t ambiguous_halves = 0;  // met by nobody: ops of several processes waited for them

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// I/Os of a ring that have no events of their own: when those are done whose bios another thread queues. See
+// stitch/ios.hpp, and docs/model.md, "I/Os that outlive their call".
+#include <algorithm>
+
+#include "stitch/async_ios.hpp"
+
+namespace opline {
+
+// What is in flight is what is not done; at most so many, the youngest. Of the others that the submitting thread queued
+// nothing for (a worker or the polling thread does, or the block layer later, or nobody, as the data is in memory)
+// nothing in the trace says when they are done.
+void AsyncIos::forget_done(IoQueue &q, std::size_t most) {
+    auto over = [this](std::uint64_t ref) {
+        const Op *op = ops_.find(ref);
+        return !op || op->state != OpState::kOpen || op->io.done;
+    };
+    q.in_flight.erase(std::remove_if(q.in_flight.begin(), q.in_flight.end(), over), q.in_flight.end());
+    const std::size_t surplus = q.in_flight.size() - std::min(q.in_flight.size(), most);
+    const auto kept = q.in_flight.begin() + static_cast<std::ptrdiff_t>(surplus);
+    for (auto ref = q.in_flight.begin(); ref != kept; ++ref) {
+        Op *op = ops_.find(*ref);
+        if (op->io.data) continue;
+        op->io.end_untold = true;
+        ++s_.counts.ends_untold;
+        end_io(*op, op->transitions.last_ns(), op->transitions.last_order());
+    }
+    q.in_flight.erase(q.in_flight.begin(), kept);
+    q.look_at = std::max(IoQueue::kLookAtFirst, 2 * q.in_flight.size());
+}
+
+// The call returned because as many completions were there as it waited for. If no more I/Os were in flight, all of
+// them are done by now.
+void AsyncIos::end_waited_for(IoQueue &q, const IoCall &call, Transition t) {
+    forget_done(q, IoQueue::kMostInFlight);
+    if (static_cast<std::int64_t>(q.in_flight.size()) > call.least) return;
+    t.point = reaped_;
+    t.spec = kNoSpec;
+    t.evidence = Evidence::kKey;
+    for (const auto ref : q.in_flight)
+        if (Op *op = ops_.find(ref); !op->io.data) end_io(*op, t.ts_ns, lives_.add_transition(*op, t));
+    forget_done(q, IoQueue::kMostInFlight);
+}
+
+}  // namespace opline

@@ -57,10 +57,12 @@ def _run(name: str, place: Path) -> subprocess.CompletedProcess[str]:
 
 
 def _ops(opline: Run, run: Path) -> None:
-    """Each job is one op, which two threads worked for, and no time between them is unknown. Goroutines may have met on
-    one thread.
+    """Each job is one op, which two threads worked for, and no time between them is unknown, but for the time after
+    a request whose completion the kernel showed to no program. Goroutines may have met on one thread.
     """
-    query = """SELECT count(*) AS n, max(t.threads) AS threads, sum(o.unknown_ns) AS unknown FROM ops o JOIN
+    query = """SELECT count(*) AS n, max(t.threads) AS threads,
+            coalesce(sum(o.unknown_ns) FILTER (op_id NOT IN (SELECT l.op_id FROM links l JOIN requests r
+                USING (request_id) WHERE r.complete_ns IS NULL)), 0) AS unknown FROM ops o JOIN
         (SELECT op_id, count(DISTINCT tid) AS threads FROM transitions GROUP BY op_id) t USING (op_id)"""
     (row,) = json.loads(opline("sql", run, query, "--json").stdout)
     threads = row.pop("threads")

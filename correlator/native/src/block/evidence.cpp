@@ -24,8 +24,10 @@ void StepEvidence::missed(std::uint32_t dev, std::int64_t begin_ns, std::int64_t
 }
 
 // The completion of this request is missing, and no record of it is lost: the numbers would tell. Counted if so.
+// A flush without data is never issued, and its bio's pointer stands for its own.
 bool StepEvidence::is_unseen(ReqRec &rec) {
-    if (!m_.numbered || !m_.pointers || rec.r.pointer == 0 || rec.r.issue_ns == kNoTime) return false;
+    const bool known = rec.empty_flush ? !rec.bios.empty() : rec.r.pointer != 0 && rec.r.issue_ns != kNoTime;
+    if (!m_.numbered || !m_.pointers || !known) return false;
     rec.r.unseen = true;
     ++m_.counts.completions_unseen;
     return true;

@@ -64,8 +64,8 @@ Found Finder::choose(const Place &place, Rank rank, bool tie_decides, bool mark,
     }
     if (stale != kNil && requests_[stale].step != Step::kRequeued) {  // one that was requeued may still come back
         ++m_.counts.presumed_lost;
-        const ReqRec &lost = requests_[stale];
-        if (const auto at_ns = evidence_.left_ns(lost); at_ns != kNoTime)
+        ReqRec &lost = requests_[stale];
+        if (const auto at_ns = evidence_.left_ns(lost); at_ns != kNoTime && !evidence_.is_unseen(lost))
             evidence_.missed(lost.r.dev, lost.r.issue_ns, std::max(lost.r.issue_ns, at_ns));
         requests_.close(stale);
     }

@@ -38,7 +38,7 @@ void FlushLosses::check_flush_before(const BlockEvent &e) {
         return;
     }
     if (left) return settle_left(e, *waiter, true);
-    evidence_.missed(e.dev, since_ns, e.ts_ns);
+    if (of_bio || !evidence_.is_unseen(requests_[*waiter])) evidence_.missed(e.dev, since_ns, e.ts_ns);
     ++m_.counts.presumed_lost;
     if (of_bio) bios_.close(bio->bio);
     else requests_.close(*waiter);
@@ -47,18 +47,20 @@ void FlushLosses::check_flush_before(const BlockEvent &e) {
 // Whoever waited for the flush has gone on: its completion is lost, and so is the flush's, if that is still in flight
 // and no other one before it was for the request.
 void FlushLosses::give_up_waiter(const BlockEvent &e, Index i) {
-    const ReqRec &rec = requests_[i];
+    ReqRec &rec = requests_[i];
     Device &d = m_.devices.of(e.dev);
     Index flush = line_.flush_of(d, rec);
     if (flush != kNil && rec.flush_before) {
         line_.unserve(flush, i);
         flush = kNil;
     }
-    evidence_.missed(e.dev, rec.entered_ns, std::max(rec.entered_ns, evidence_.left_ns(rec)));
+    if (!evidence_.is_unseen(rec))
+        evidence_.missed(e.dev, rec.entered_ns, std::max(rec.entered_ns, evidence_.left_ns(rec)));
     ++m_.counts.presumed_lost;
     requests_.close(i);
     if (flush == kNil) return;
     ++m_.counts.presumed_lost;
+    evidence_.is_unseen(requests_[flush]);
     line_.flush_completed(e, flush);
     requests_.close(flush);
 }

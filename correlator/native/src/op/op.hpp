@@ -31,8 +31,14 @@ struct RequestCut : StepTimes {
     }
     // When its bios are done.
     std::int64_t done_ns() const { return end != kNoTime ? end : c; }
+    // Of one whose C was not seen: its last step, an index into kRequestSteps.
+    std::size_t last_seen() const {
+        std::size_t step = kStepD;
+        while (step > 0 && this->*kRequestSteps[step].time == kNoTime) --step;
+        return step;
+    }
     // The last time of it that is known.
-    std::int64_t known_ns() const { return unseen ? d : done_ns(); }
+    std::int64_t known_ns() const { return unseen ? this->*kRequestSteps[last_seen()].time : done_ns(); }
 };
 
 // A bio of a batch's work, for the links of its members.

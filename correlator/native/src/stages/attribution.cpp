@@ -313,9 +313,12 @@ void Attributor::mark_path(const Op &op, Attribution &a) {
             const RequestCut *&last = r.unseen ? unseen : request;
             if (!last || done_ns > last->known_ns()) last = &r;
         }
-        if (unseen && (!request || request->done_ns() < unseen->d)) request = unseen;  // when it was done is not known
+        if (unseen && (!request || request->done_ns() < unseen->known_ns()))
+            request = unseen;  // when it was done is not known
         if (request) {
-            const Place last(request->end != kNoTime ? e_ : request->unseen ? steps_[kStepD] : steps_.back());
+            const Place last(request->end != kNoTime ? e_
+                             : request->unseen       ? steps_[request->last_seen()]
+                                                     : steps_.back());
             if (request->known_ns() < t) cut(a, last, to, request->known_ns(), t, to_tid, 0, !request->unseen);
             t = cut_request(a, *request, std::max(op.begin_ns, request->floor_ns), to);
             to_tid = request->queue_tid;

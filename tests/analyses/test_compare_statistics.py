@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -139,6 +140,28 @@ def test_sketches_of_a_run_have_the_bins_of_its_ops(tmp_path: Path) -> None:
     assert latency == sketch_of((n, [bin_of(e + 7) for e in EDGES].count(n)) for n in {bin_of(e + 7) for e in EDGES})
     assert stages["x"] == latency  # both pieces of an op
     assert stages["y"].bins == (0, len(EDGES))
+
+
+POPULATION: dict[str, Any] = {
+    "ops": 1, "incomplete_ops": 0, "requests": 1, "other_ops": 0, "other_requests": 0, "idle": False, "programs": [],
+    "others": [],
+}  # fmt: skip
+
+
+def test_a_recorded_commands_rate_is_over_the_time_of_its_work(tmp_path: Path) -> None:
+    """Neither what it reads to start, long before, nor its report, long after, makes the time longer."""
+    run = RunBuilder()
+    for n in range(4):
+        run.op([P("a", n), P("b", n + 1, stage="x")], op_class="read", pid=10)
+    for n in range(100):
+        run.op([P("a", 50_000 + 100 * n), P("b", 50_100 + 100 * n, stage="x")], op_class="pwrite64", pid=11)
+    run.op([P("a", 99_900), P("b", 100_000, stage="x")], op_class="write", pid=10)
+    assert figures_of(open_tables(run.write(tmp_path / "whole")), Selection(), "r", 0).value("iops") == 105 * 1e4
+    run.manifest["core"] = {"population": POPULATION}
+    for row in run.rows["ops"]:
+        row["population"] = True
+    found = figures_of(open_tables(run.write(tmp_path / "recorded")), Selection(), "r", 0)
+    assert (found.window_ns, found.completed, found.value("iops")) == (10_000, 100, 1e7)
 
 
 def test_quantiles_of_a_sketch_are_near_those_of_the_values() -> None:

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.lib.io_runs import SDA, SDB, TEN_HERTZ, ZERO_NS, io_run
 from tests.lib.recorded import RunOf
@@ -156,6 +158,30 @@ def test_c6_8_without_earlier_events_the_issue_is_the_begin_and_is_said_to_be(tm
     text, err = said("iostat", run, "1", "-x")
     assert text.splitlines()[1].split()[3] == "2.000"
     assert "no event before the issue was traced" in err
+
+
+def test_the_single_row_is_of_the_time_in_which_the_recorded_programs_ran(tmp_path: Path, said: Said) -> None:
+    """Another program's I/O of that time is in it, and the I/O before is not; intervals are of the whole run."""
+    times = [100 * MS, *range(400 * MS, 500 * MS, MS)]
+    run = io_run(tmp_path / "run", [{"g": t, "d": t, "c": t + MS} for t in (*times, 450 * MS)], seconds=0.999)
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest["core"]["population"] = {
+        "ops": 101, "incomplete_ops": 0, "requests": 101, "other_ops": 0, "other_requests": 1, "idle": False,
+        "programs": [], "others": [],
+    }  # fmt: skip
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    table = pq.read_table(run / "requests.parquet")
+    columns = {"queue_tid": [7, *[8] * 100, 9], "end_ns": table["complete_ns"], "population": [*[True] * 101, False]}
+    for name, values in columns.items():
+        at = table.schema.get_field_index(name)
+        table = table.set_column(at, table.schema.field(at), pa.array(values, table.schema.field(at).type))
+    pq.write_table(table, run / "requests.parquet")
+    text, err = said("iostat", run, "-x")
+    assert (
+        text.splitlines()[1].split()[1] == "1010" and "100 ms in which the recorded programs did I/O, of 999 ms" in err
+    )
+    assert said("iostat", run, "-x", "--window", "0:")[0].splitlines()[1].split()[1] == "102"
+    assert sum(r["read_count"] for r in json.loads(said("iostat", run, "0.1", "--json")[0])["rows"]) == 102
 
 
 def test_csv_has_exact_numbers(tmp_path: Path, said: Said) -> None:

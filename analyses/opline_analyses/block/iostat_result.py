@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 from opline.talk import talk
 from opline_analyses.base.quantities import seconds
 from opline_analyses.base.result_table import Column, ResultTable
+from opline_analyses.base.text import duration
 from opline_analyses.block import io_filter, iostat
 from opline_analyses.block.io_series import round_interval, series_of
 from opline_analyses.block.iostat_rows import await_begins, rows_over_time
+from opline_analyses.runs.ran import time_of_most
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from opline_analyses.block.iostat import Row
     from opline_analyses.runs.run import Run
 
+_OF_POPULATION = """SELECT queue_tid AS who, kind AS what, coalesce(queue_ns, getrq_ns, issue_ns) AS begin_ns, end_ns
+    FROM requests WHERE population AND end_ns IS NOT NULL AND coalesce(queue_ns, getrq_ns, issue_ns) IS NOT NULL"""
 ROWS = 20  # about so many, where no interval is asked for
 
 
@@ -37,6 +41,8 @@ def result(
         start = filters.start or await_begins(run)
         filters = filters.replaced(start=start, end=filters.end or "end")
     rows = io_filter.rows_of(run, filters)
+    if interval_ns is None and per_device and rows.window == io_filter.Window():
+        rows = rows.replaced(window=_while_they_ran(run))
     whole = series_of(rows, None)
     if interval_ns is None and not per_device:
         interval_ns = round_interval(whole.grid.step_ns, ROWS)
@@ -52,6 +58,20 @@ def result(
         text=lambda _: text(found, series, style, per_device),
         document=lambda t: {**head, "rows": list(t.items())},
     )  # fmt: skip
+
+
+def _while_they_ran(run: Run) -> io_filter.Window:
+    """The time of the recorded programs' I/O, for the rates of a single row; open where all programs count."""
+    alone = run.population is not None and run.population.counts_alone  # iostat itself counts all programs
+    ran = time_of_most(run, _OF_POPULATION) if alone else None
+    if ran is None:
+        return io_filter.Window()
+    whole_ns = run.core("last_ns") - run.start_ns()
+    talk(
+        f"rates are over the {duration(ran.end_ns - ran.begin_ns)} in which the recorded programs did I/O, of "
+        f"{duration(whole_ns)} (--window 0: is all of it)."
+    )
+    return io_filter.Window(ran.begin_ns, ran.end_ns + 1)
 
 
 def text(

@@ -17,6 +17,7 @@ from opline_analyses.base.text import device_name
 from opline_analyses.block.io_sources import AT_DEVICE
 from opline_analyses.compare.sketch import Sketch, sketches
 from opline_analyses.ops.stages import stage_table
+from opline_analyses.runs.ran import time_of_most
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,9 +59,9 @@ class Device(Value):
 
 
 class Figures(Value):
-    """``name``: the run's. ``window_ns``: from the first begin of an op to the last end. ``where``: host and kernel.
-    ``completed``: the ops of the rate, tainted ones too, which are done however little is known of them; a file that an
-    older opline wrote lacks it.
+    """``name``: the run's. ``window_ns``: the time that the rate is over. ``where``: host and kernel. ``completed``:
+    the ops of the rate, tainted ones too, which are done however little is known of them; a file that an older opline
+    wrote lacks it.
     """
 
     name: str
@@ -103,15 +104,26 @@ def _times(row: StageRow, sketch: Sketch | None) -> Times:
     )  # fmt: skip
 
 
+def _rate_of(run: Run) -> tuple[int, int]:
+    """The time that the rate is over, and the ops that completed in it: of recorded programs that in which they did
+    nearly all of their work.
+    """
+    done = "FROM ops WHERE op_id IN (SELECT op_id FROM chosen WHERE complete)"
+    if run.population is not None:
+        ran = time_of_most(run, f"SELECT pid AS who, class AS what, begin_ns, end_ns {done}")
+        if ran is not None:
+            return ran.end_ns - ran.begin_ns, ran.done
+    window_ns, completed = run.row(f"SELECT max(end_ns) - min(begin_ns), count(*) {done}")
+    return int(window_ns), int(completed)
+
+
 def figures_of(
     run: Run, which: Selection, name: str, losses: int, tainted: bool = False, sketched: bool = False
 ) -> Figures:
     """The figures of the selected ops. Raises OplineError where no op counts."""
     t = stage_table(run, which, tainted)  # makes the table `counted`
     latency, stages = sketches(run) if sketched else (None, {})
-    window_ns, completed = run.row(
-        "SELECT max(end_ns) - min(begin_ns), count(*) FROM ops WHERE op_id IN (SELECT op_id FROM chosen WHERE complete)"
-    )
+    window_ns, completed = _rate_of(run)
     classes = run.rows(
         "SELECT coalesce(class, '?') AS c, count(*) FROM ops SEMI JOIN counted USING (op_id) GROUP BY c ORDER BY c"
     )
@@ -129,11 +141,11 @@ def figures_of(
     host = host if isinstance(host, dict) else {}
     model = run.manifest.get("model") or {}
     return Figures(
-        name, t.ops, t.incomplete, t.tainted, int(window_ns), _times(t.latency, latency),
+        name, t.ops, t.incomplete, t.tainted, window_ns, _times(t.latency, latency),
         {row.stage: _times(row, stages.get(row.stage)) for row in t.stages},
         dict(classes), dict(sizes), {device_name(names, dev): Device(*rest) for dev, *rest in devices},
         {key: str(host[key]) for key in ("hostname", "machine", "cpu_count", "kernel") if key in host},
-        str(model.get("name", "")), losses, int(completed),
+        str(model.get("name", "")), losses, completed,
     )  # fmt: skip
 
 

@@ -38,6 +38,7 @@ def missing_packages() -> list[str]:
         ("lttng/tracepoint.h", "liblttng-ust-dev"),
         ("nlohmann/json.hpp", "nlohmann-json3-dev"),
         ("zlib.h", "zlib1g-dev"),
+        ("zstd.h", "libzstd-dev"),
     ):
         if not any((folder / header).exists() for folder in includes):
             lacks.append(f"the header {header} (Debian package {package})")

@@ -96,7 +96,7 @@ def test_columns_of_every_form_and_length(form: str, tmp_path: Path) -> None:
         check(tmp_path / f"{n}.parquet", groups)
     group = pq.read_metadata(tmp_path / "11.parquet").row_group(0)
     codecs = {group.column(i).compression for i in range(group.num_columns)}
-    assert codecs == ({"UNCOMPRESSED", "LZ4"} if form == "periodic" else {"UNCOMPRESSED"})
+    assert codecs == {"ZSTD"}
 
 
 def test_a_file_without_rows(tmp_path: Path) -> None:

@@ -2,11 +2,14 @@
 #include "output/parquet/encode.hpp"
 
 #include <zlib.h>
+#include <zstd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <limits>
+#include <memory>
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -110,15 +113,8 @@ char *put_block(char *at, const U *v, std::size_t m) {
     return at;
 }
 
-constexpr std::size_t kWorth = 1024;       // bytes that a repeat must save
-constexpr std::size_t kFarthest = 0xffff;  // that LZ4 looks back
-
-Repeat worth(std::size_t begin, std::size_t cycle, std::size_t end) {
-    return cycle != 0 && cycle <= kFarthest && end - begin >= cycle + kWorth ? Repeat{begin, cycle, end} : Repeat();
-}
-
 template <class U>
-Repeat delta(Bytes &out, const U *values, std::size_t n, std::size_t period) {
+void delta(Bytes &out, const U *values, std::size_t n, std::size_t period) {
     using S = std::make_signed_t<U>;
     add_varint(out, kBlock);
     add_varint(out, kMinis);
@@ -141,10 +137,8 @@ Repeat delta(Bytes &out, const U *values, std::size_t n, std::size_t period) {
         out.resize(out.size() + length);
         std::memcpy(out.data() + out.size() - length, out.data() + from, length);
     }
-    const std::size_t whole_end = out.size();
     if (n != 0 && 1 + blocks * kBlock < n)
         add_block((period != 0 ? blocks % period : blocks) * kBlock, n - 1 - blocks * kBlock);
-    return period != 0 && blocks > period ? worth(starts[0], starts[period] - starts[0], whole_end) : Repeat();
 }
 
 template <class U>
@@ -175,9 +169,7 @@ void add_varint(Bytes &out, std::uint64_t v) {
 
 void add_zigzag(Bytes &out, std::int64_t v) { add_varint(out, zigzag(v)); }
 
-Repeat add_delta(Bytes &out, const std::uint32_t *values, std::size_t n) {
-    return delta(out, values, n, period_of(values, n));
-}
+void add_delta(Bytes &out, const std::uint32_t *values, std::size_t n) { delta(out, values, n, period_of(values, n)); }
 void add_delta(Bytes &out, const std::uint64_t *values, std::size_t n) {
     delta(out, values, n, all_same(values, n) ? 1 : 0);
 }
@@ -191,7 +183,7 @@ std::size_t period_of(const std::uint32_t *values, std::size_t n) {
     return 0;
 }
 
-Repeat add_hybrid(Bytes &out, const std::uint32_t *values, std::size_t n, unsigned width, std::size_t period) {
+void add_hybrid(Bytes &out, const std::uint32_t *values, std::size_t n, unsigned width, std::size_t period) {
     if (period > 1) {
         const std::size_t groups = (n + 7) / 8, cycle = 4 * period * width;  // bytes of 32 periods
         add_varint(out, groups << 1 | 1);
@@ -202,11 +194,11 @@ Repeat add_hybrid(Bytes &out, const std::uint32_t *values, std::size_t n, unsign
         for (std::size_t done = cycle; done < groups * width; done *= 2)
             std::memcpy(out.data() + begin + done, out.data() + begin, std::min(done, groups * width - done));
         out.resize(begin + groups * width);
-        return worth(begin, cycle, out.size());
+        return;
     }
     if (period == 1) {
         add_run(out, n, values[0], width);
-        return {};
+        return;
     }
     for (std::size_t at = 0; at < n;) {
         const std::size_t run = run_at(values, at, n, n);
@@ -231,7 +223,6 @@ Repeat add_hybrid(Bytes &out, const std::uint32_t *values, std::size_t n, unsign
         out.resize(begin + groups * width);
         at = end;
     }
-    return {};
 }
 
 std::uint32_t crc_of(const Bytes &bytes, std::size_t from, std::uint32_t before) {
@@ -243,28 +234,15 @@ std::uint32_t crc_of_both(std::uint32_t crc, std::uint32_t behind, std::size_t b
     return static_cast<std::uint32_t>(::crc32_combine(crc, behind, static_cast<z_off_t>(bytes)));
 }
 
-void add_lz4(Bytes &out, const Bytes &bytes, const Repeat &repeat) {
-    constexpr std::size_t kLastLiterals = 12, kLeastMatch = 4, kNibble = 15;
-    const auto add_rest = [&out](std::size_t n) {  // of a length that begins in the token
-        if (n < kNibble) return;
-        for (n -= kNibble; n >= 255; n -= 255) out.push_back(static_cast<char>(255));
-        out.push_back(static_cast<char>(n));
-    };
-    std::size_t from = 0;
-    if (repeat.cycle != 0) {
-        const std::size_t literals = repeat.begin + repeat.cycle;
-        const std::size_t match = std::min(repeat.end, bytes.size() - kLastLiterals) - literals - kLeastMatch;
-        out.push_back(static_cast<char>(std::min(literals, kNibble) << 4 | std::min(match, kNibble)));
-        add_rest(literals);
-        out.insert(out.end(), bytes.data(), bytes.data() + literals);
-        out.push_back(static_cast<char>(repeat.cycle & 0xff));
-        out.push_back(static_cast<char>(repeat.cycle >> 8));
-        add_rest(match);
-        from = literals + match + kLeastMatch;
-    }
-    out.push_back(static_cast<char>(std::min(bytes.size() - from, kNibble) << 4));
-    add_rest(bytes.size() - from);
-    out.insert(out.end(), bytes.data() + from, bytes.data() + bytes.size());
+void add_zstd(Bytes &out, const Bytes &bytes) {
+    const thread_local std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> context(ZSTD_createCCtx(), ZSTD_freeCCtx);
+    if (context == nullptr) throw std::bad_alloc();
+    const std::size_t before = out.size();
+    out.resize(before + ZSTD_compressBound(bytes.size()));
+    const std::size_t written =
+        ZSTD_compressCCtx(context.get(), out.data() + before, out.size() - before, bytes.data(), bytes.size(), 1);
+    if (ZSTD_isError(written)) throw std::bad_alloc();  // there is room: only its own memory can be missing
+    out.resize(before + written);
 }
 
 void add_delta_texts(Bytes &out, std::string_view text, const std::vector<std::uint32_t> &ends) {

@@ -10,21 +10,15 @@ namespace opline::parquet {
 
 using Bytes = std::vector<char>;
 
-// Where bytes repeat in what was written: from begin to end each is the one `cycle` before it. cycle 0: nowhere, or not
-// worth it.
-struct Repeat {
-    std::size_t begin = 0, cycle = 0, end = 0;
-};
-
 void add_varint(Bytes &out, std::uint64_t v);  // unsigned LEB128
 void add_zigzag(Bytes &out, std::int64_t v);
 
 // DELTA_BINARY_PACKED, blocks of 128 in miniblocks of 32. Differences wrap at the type's width, as the format wants it.
-Repeat add_delta(Bytes &out, const std::uint32_t *values, std::size_t n);
+void add_delta(Bytes &out, const std::uint32_t *values, std::size_t n);
 void add_delta(Bytes &out, const std::uint64_t *values, std::size_t n);
 // The RLE / bit-packing hybrid, without a length before it. Values are below 2^width, width is 1 to 32. With a
 // period the values repeat after so many, and only the first many_of() of them are looked at.
-Repeat add_hybrid(Bytes &out, const std::uint32_t *values, std::size_t n, unsigned width, std::size_t period = 0);
+void add_hybrid(Bytes &out, const std::uint32_t *values, std::size_t n, unsigned width, std::size_t period = 0);
 constexpr std::size_t many_of(std::size_t period) { return 128 * period + 129; }
 // After how many values they repeat to the end, where that saves work; else 0. Ops of one shape make such columns.
 std::size_t period_of(const std::uint32_t *values, std::size_t n);
@@ -36,7 +30,7 @@ void add_delta_texts(Bytes &out, std::string_view text, const std::vector<std::u
 std::uint32_t crc_of(const Bytes &, std::size_t from = 0, std::uint32_t before = 0);
 std::uint32_t crc_of_both(std::uint32_t crc, std::uint32_t behind, std::size_t bytes);
 
-// One block of LZ4 (lz4_Block_format.md): the bytes, with the repeat said once.
-void add_lz4(Bytes &out, const Bytes &bytes, const Repeat &);
+// The bytes as one frame of Zstandard (RFC 8878) at level 1: higher levels save 2 % more.
+void add_zstd(Bytes &out, const Bytes &bytes);
 
 }  // namespace opline::parquet

@@ -97,23 +97,22 @@ File::Chunk File::add_column(const Column &c, std::size_t rows, const StringPool
 }
 
 template <class Header>
-void File::add_body(const Bytes &body, const Repeat &repeat, Chunk &chunk, int kind, Header header) {
-    Bytes packed;
-    if (chunk.lz4) add_lz4(packed, body, repeat);
-    const Bytes &stored = chunk.lz4 ? packed : body;
+void File::add_body(const Bytes &body, Chunk &chunk, int kind, Header header) {
+    packed_.clear();
+    add_zstd(packed_, body);
     const std::size_t before = out_.size();
     Thrift t(out_);
     t.open();
     t.i32(1, kind);
     t.i32(2, static_cast<std::int64_t>(body.size()));
-    t.i32(3, static_cast<std::int64_t>(stored.size()));
-    const std::uint32_t crc = crc_of(stored);
+    t.i32(3, static_cast<std::int64_t>(packed_.size()));
+    const std::uint32_t crc = crc_of(packed_);
     t.i32(4, static_cast<std::int32_t>(crc));
     header(t);
     t.close();
-    crc_ = crc_of_both(crc_of(out_, before, crc_), crc, stored.size());
+    crc_ = crc_of_both(crc_of(out_, before, crc_), crc, packed_.size());
     chunk.plain_bytes += out_.size() - before + body.size();
-    out_.insert(out_.end(), stored.begin(), stored.end());
+    out_.insert(out_.end(), packed_.begin(), packed_.end());
 }
 
 void File::add_dictionary(const std::vector<std::string> &texts, Chunk &chunk) {
@@ -123,7 +122,7 @@ void File::add_dictionary(const std::vector<std::string> &texts, Chunk &chunk) {
         body.insert(body.end(), text.begin(), text.end());
     }
     const std::size_t before = out_.size();
-    add_body(body, {}, chunk, kDictionaryPage, [&](Thrift &t) {
+    add_body(body, chunk, kDictionaryPage, [&](Thrift &t) {
         t.open(7);
         t.i32(1, static_cast<std::int64_t>(texts.size()));
         t.i32(2, kPlain);
@@ -133,7 +132,7 @@ void File::add_dictionary(const std::vector<std::string> &texts, Chunk &chunk) {
 }
 
 void File::add_page(const Bytes &body, std::size_t values, Chunk &chunk) {
-    add_body(body, chunk.repeat, chunk, kDataPage, [&](Thrift &t) {
+    add_body(body, chunk, kDataPage, [&](Thrift &t) {
         t.open(5);
         t.i32(1, static_cast<std::int64_t>(values));
         t.i32(2, chunk.encoding);
@@ -157,7 +156,7 @@ void File::describe(const Column &c, const Chunk &chunk, std::size_t rows) {
     t.element(std::int64_t{chunk.encoding});
     t.list_of_binaries(3, 1);
     t.element(std::string_view(c.name));
-    t.i32(4, chunk.lz4 ? kLz4Raw : kUncompressed);
+    t.i32(4, kZstd);
     t.i64(5, static_cast<std::int64_t>(rows));
     t.i64(6, static_cast<std::int64_t>(chunk.plain_bytes));
     t.i64(7, bytes);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Writes tables as Parquet files, a row group per chunk (apache/parquet-format 2.11). Numbers are DELTA_BINARY_PACKED,
 // dictionary columns RLE_DICTIONARY with the texts of the row group in order, texts DELTA_BYTE_ARRAY, booleans PLAIN.
-// Columns that repeat are LZ4_RAW with the repeat said once; nothing else is compressed. Numbers have their least and
-// largest per row group, all columns their number of absent values. Each page's header has the CRC-32 of the bytes
-// behind it.
+// All pages are ZSTD. Numbers have their least and largest per row group, all columns their number of absent values.
+// Each page's header has the CRC-32 of the bytes behind it.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -44,8 +43,6 @@ class File {
     struct Chunk {
         std::uint64_t begin = 0, dictionary_bytes = 0;  // where it begins in the file; 0: no dictionary
         std::uint64_t bytes = 0, plain_bytes = 0;       // in the file; before the codec
-        Repeat repeat;                                  // of its page
-        bool lz4 = false;
         bool has_range = false;
         std::int64_t least = 0, largest = 0;
         int encoding = 0;
@@ -55,9 +52,9 @@ class File {
     void add_ids(const std::uint32_t *ids, std::size_t n, const StringPool &, Bytes &page, Chunk &);
     void add_dictionary(const std::vector<std::string> &texts, Chunk &);
     void add_page(const Bytes &body, std::size_t values, Chunk &);
-    // The page's body as the chunk's codec has it, after a header of its own kind.
+    // The page's body, compressed, after a header of its own kind.
     template <class Header>
-    void add_body(const Bytes &body, const Repeat &, Chunk &, int kind, Header);
+    void add_body(const Bytes &body, Chunk &, int kind, Header);
     void describe(const Column &, const Chunk &, std::size_t rows);
     void write(const Bytes &);
 
@@ -70,7 +67,7 @@ class File {
     Bytes descriptions_;                          // of all row groups, as the footer has them
     std::vector<std::uint32_t> indices_, place_;  // of a dictionary column; where an id's text is in the dictionary
     std::vector<std::uint64_t> present_;          // values of a column without the absent ones
-    Bytes page_;
+    Bytes page_, packed_;                         // the page's body; the same as it is stored
 };
 
 }  // namespace opline::parquet

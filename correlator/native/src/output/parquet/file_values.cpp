@@ -102,8 +102,7 @@ void File::add_ids(const std::uint32_t *ids, std::size_t n, const StringPool &st
     unsigned width = 1;
     while (texts.size() > std::size_t{1} << width) ++width;
     page.push_back(static_cast<char>(width));
-    chunk.repeat = add_hybrid(page, indices_.data(), n, width, period);
-    chunk.lz4 = chunk.repeat.cycle != 0;
+    add_hybrid(page, indices_.data(), n, width, period);
     add_dictionary(texts, chunk);
 }
 
@@ -137,8 +136,7 @@ int File::add_values(const Column &c, std::size_t rows, const StringPool &string
         return kDelta;
     case ColumnType::kUint32:
         keep_range(range(as(std::uint32_t{}), n));
-        chunk.repeat = add_delta(page, as(std::uint32_t{}), n);
-        chunk.lz4 = chunk.repeat.cycle != 0;
+        add_delta(page, as(std::uint32_t{}), n);
         return kDelta;
     case ColumnType::kBool: add_bools(page, values, n); return kPlain;
     case ColumnType::kDict: add_ids(as(std::uint32_t{}), n, strings, page, chunk); return kRleDictionary;

@@ -10,7 +10,7 @@ namespace opline::parquet {
 enum Type { kBoolean = 0, kPhysicalInt32 = 1, kPhysicalInt64 = 2, kByteArray = 6 };
 enum Encoding { kPlain = 0, kRle = 3, kDelta = 5, kDeltaTexts = 7, kRleDictionary = 8 };
 enum ConvertedType { kUtf8 = 0, kUint32Converted = 13, kUint64Converted = 14 };
-constexpr int kOptional = 1, kDataPage = 0, kDictionaryPage = 2, kUncompressed = 0, kLz4Raw = 7;
+constexpr int kOptional = 1, kDataPage = 0, kDictionaryPage = 2, kZstd = 6;
 
 inline int physical(ColumnType t) {
     switch (t) {

@@ -25,7 +25,8 @@ from opline_analyses.report.data import PageData
 #: In this order: a module uses what stands before it.
 MODULES = (
     "dom.js", "format.js", "decode.js", "data.js", "state.js", "scales.js", "quantiles.js", "pointer.js", "heat.js",
-    "stages.js", "who.js", "list.js", "served.js", "asked.js", "waterfall.js", "devices.js", "facts.js", "main.js",
+    "sorting.js", "stages.js", "who.js", "list.js", "served.js", "asked.js", "copy.js", "zoom.js", "waterfall.js",
+    "devices.js", "facts.js", "search.js", "main.js",
 )  # fmt: skip
 _IMPORT = re.compile(r"^import (\{[^}]*\}) from '\./([a-z]+)\.js';$", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class) (\w+))", re.MULTILINE)

@@ -6,11 +6,16 @@ import { count, duration, seconds } from './format.js';
 const ROW = 22;
 const MOST = 5000; // Firefox drops a box of more than some 17 million pixels; nobody scrolls further than this
 
+/** @type {() => NodeListOf<HTMLElement>} */
+const headings = () => document.querySelectorAll('[data-sort]');
+
 export class OpList {
   constructor(onPick) {
     this.onPick = onPick;
     this.box = byId('list');
     this.shown = [];
+    this.order = { by: 'latency', descending: true };
+    for (const button of headings()) button.addEventListener('click', () => this.sort(button.dataset.sort));
     this.box.addEventListener('scroll', () => this._fill());
     this.box.addEventListener('keydown', (event) => {
       const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: 12, PageUp: -12 };
@@ -32,10 +37,38 @@ export class OpList {
       for (let n = buckets[least]; n < MOST && least > 0;) n += buckets[--least];
       some = selected.filter((i) => bucket(i) >= least);
     }
-    this.shown = Array.from(some).sort((a, b) => run.values[b] - run.values[a] || a - b).slice(0, MOST);
+    this.slowest = Array.from(some).sort((a, b) => run.values[b] - run.values[a] || a - b).slice(0, MOST);
+    this._arrange();
+  }
+
+  /** Sorts the rows; by the same again, the other way round. */
+  sort(by) {
+    const largestFirst = by === 'latency' || by === 'widest';
+    this.order = { by, descending: this.order.by === by ? !this.order.descending : largestFirst };
+    if (this.run) this._arrange();
+  }
+
+  _arrange() {
+    const { run, order: { by, descending } } = this;
+    const sign = descending ? -1 : 1;
+    const key = {
+      op: (i) => run.opIds[i],
+      begin: (i) => run.begin[i],
+      latency: (i) => run.values[i],
+      class: (i) => run.className(i) ?? '',
+      widest: (i) => run.summary(i).widest?.[1] ?? -1,
+    }[by];
+    const keyed = this.slowest.map((i) => [key(i), i]);
+    keyed.sort(([x, a], [y, b]) => (x < y ? -sign : x > y ? sign : a - b));
+    this.shown = keyed.map(([, i]) => i);
+    for (const button of headings()) {
+      const how = button.dataset.sort !== by ? '' : descending ? ' ↓' : ' ↑';
+      button.textContent = button.textContent.replace(/ [↓↑]$/, '') + how;
+    }
     const rounded = this.shown.reduce((n, i) => n + !run.summary(i).exact, 0);
-    byId('list-note').textContent = `${count(this.total)}, slowest first`
-      + (this.total > this.shown.length ? `; the first ${count(this.shown.length)}` : '')
+    const slowest = by === 'latency' && descending;
+    byId('list-note').textContent = count(this.total) + (slowest ? ', slowest first' : '')
+      + (this.total > this.shown.length ? `; the ${slowest ? 'first' : 'slowest'} ${count(this.shown.length)}` : '')
       + (rounded ? `; ${count(this.shown.length - rounded)} in detail` : '');
     this.box.scrollTop = 0;
     this._fill();

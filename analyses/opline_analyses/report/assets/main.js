@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The page: decodes the runs, draws what depends on what changed, and listens to keys.
+import { command, copy, csvOf, download, regionCommand } from './copy.js';
 import { byId } from './dom.js';
 import { count, duration } from './format.js';
 import { AskedRun } from './asked.js';
@@ -11,6 +12,7 @@ import { drawWho } from './who.js';
 import { OpList } from './list.js';
 import { drawWaterfall } from './waterfall.js';
 import { drawDevices } from './devices.js';
+import { wireSearch } from './search.js';
 import { drawFacts, drawFollowed, drawHeader, drawTables, drawWhy } from './facts.js';
 
 const page = { runs: [], heats: [], list: null, open: null, selected: null, sums: null };
@@ -76,6 +78,8 @@ function drawPanels() {
       +
       `${duration(state.region[2])} to ${state.region[3] > 9e15 ? 'the slowest' : duration(state.region[3])}` :
     '';
+  byId('for-this').replaceChildren(...some && !two && state.value < 0 && (run.full || run.asked) && !run.filter ?
+    [command(regionCommand(state.region))] : []);
   byId('filtered').textContent = run.filter ? `only ${run.filter.name} ${run.filter.label ?? 'unknown'}` : '';
 }
 
@@ -214,6 +218,7 @@ const actions = {
   j: () => page.list.step(1),
   k: () => page.list.step(-1),
   r: () => page.runs.length > 1 && update({ run: 1 - state.run, region: null }),
+  '/': () => byId('search').focus(),
   '?': () => byId('help').showModal(),
   Escape: () => clear(),
 };
@@ -237,7 +242,19 @@ function theme() {
   draw(new Set(['theme']));
 }
 
+/** Opens an op by its number; says so where the run has none. */
+async function openNumber(id) {
+  const [run, k] = [current(), state.run];
+  let i = run.withId(id);
+  if (i < 0 && run.asked) i = (await run.find(id)) ?? -1;
+  if (i >= 0) openOp(k, i);
+  else byId('said').textContent = `This page has no op ${id}.`;
+}
+
 function wire() {
+  wireSearch(current, { op: openNumber, stage: (n) => update({ value: n, region: null }), filter: setFilter });
+  byId('link').addEventListener('click', () => copy(location.href.split('#')[0] + hashOf(), 'the link'));
+  byId('csv').addEventListener('click', () => download(csvOf(current(), page.list.shown), 'ops.csv'));
   for (const [id, key] of [['clear', 'Escape'], ['zoom', 'z'], ['whole', '0'], ['linear', 'y'],
          ['waited', 'w'], ['theme', 't'], ['even', 's'], ['helpkey', '?'], ['other', 'r']]) {
     byId(id).addEventListener('click', () => actions[key]());

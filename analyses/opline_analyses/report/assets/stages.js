@@ -2,6 +2,7 @@
 // The stages of the marked ops against the rest: per op, so that they sum to the mean latency. Sums are exact.
 import { bar, byId, el, name } from './dom.js';
 import { count, duration, exact, factor, percent } from './format.js';
+import { sortable } from './sorting.js';
 import { state, update } from './state.js';
 
 const mean = (sum, ops) => (ops ? Number(sum) / ops : 0);
@@ -67,7 +68,8 @@ export function drawStages(head, sums, rest, labels, waiting = false) {
     parts.push(stack(`${labels[1]}: mean of ${count(nb)} ops`, rows, 'b', nb, Math.max(ma, mb)));
     rows.sort((x, y) => Math.abs(mean(y.a, na) - mean(y.b, nb)) - Math.abs(mean(x.a, na) - mean(x.b, nb)));
   }
-  parts.push(both ? differences(rows, na, nb, ma - mb, labels) : shares(rows, na, sums.latency));
+  parts.push(both ? sortable(differences(rows, na, nb, ma - mb, labels), 'differences') :
+                    sortable(shares(rows, na, sums.latency), 'shares'));
   const attributed = sums.latency - sums.unattributed;
   parts.push(el('p', { className: 'law', 'data-law': sums.latency },
     `${exact(attributed)} in stages + ${exact(sums.unattributed)} unattributed = ${exact(sums.latency)} latency of ${
@@ -102,12 +104,14 @@ function differences(rows, na, nb, whole, labels) {
       if (difference < 0) cell.classList.add('less');
       return el('tr', { 'data-stage': row.label, 'data-sum': row.a, 'data-rest': row.b }, stageCell(row),
         el('td', { className: 'kind' }, row.kind),
-        el('td', { className: 'number', title: exact(row.b) }, duration(mean(row.b, nb))),
-        el('td', { className: 'number', title: exact(row.a) }, duration(mean(row.a, na))),
+        ...[[row.b, nb], [row.a, na]].map(([sum, ops]) =>
+          el('td', { className: 'number', title: exact(sum), 'data-v': mean(sum, ops) }, duration(mean(sum, ops)))),
         el('td',
-          { className: 'barcell', title: `${difference < 0 ? '−' : '+'}${duration(Math.abs(difference))} per op` },
+          { className: 'barcell', 'data-v': difference,
+            title: `${difference < 0 ? '−' : '+'}${duration(Math.abs(difference))} per op` },
           cell),
-        el('td', { className: 'number' }, factor(mean(row.a, na), mean(row.b, nb))),
+        el('td', { className: 'number', 'data-v': nb && row.b ? mean(row.a, na) / mean(row.b, nb) : '' },
+          factor(mean(row.a, na), mean(row.b, nb))),
         el('td', { className: 'number' },
           told ? ((100 * difference) / whole).toFixed(1).replace(/^-0\.0$/, '0.0') : ''));
     })));
@@ -122,9 +126,10 @@ function shares(rows, ops, latency) {
       .map((h, k) => el('th', { scope: 'col', className: k > 1 && k !== 3 ? 'number' : '' }, h)))),
     el('tbody', {}, rows.map((row) => el('tr', { 'data-stage': row.label, 'data-sum': row.a }, stageCell(row),
       el('td', { className: 'kind' }, row.kind),
-      el('td', { className: 'number', title: exact(row.a) }, duration(mean(row.a, ops))),
+      el('td', { className: 'number', title: exact(row.a), 'data-v': row.a }, duration(mean(row.a, ops))),
       el('td', { className: 'barcell', title: percent(row.a, latency) }, bar(Number(row.a) / most, row.colour)),
-      el('td', { className: 'number' }, percent(row.a, latency)),
-      whole && row.all ? [count(row.all.count), ...[row.all.p50_ns, row.all.p99_ns, row.all.max_ns].map(duration)]
-        .map((t) => el('td', { className: 'number' }, t)) : []))));
+      el('td', { className: 'number', 'data-v': row.a }, percent(row.a, latency)),
+      whole && row.all ? [[count(row.all.count), row.all.count],
+        ...[row.all.p50_ns, row.all.p99_ns, row.all.max_ns].map((ns) => [duration(ns), ns])]
+        .map(([text, v]) => el('td', { className: 'number', 'data-v': v }, text)) : []))));
 }

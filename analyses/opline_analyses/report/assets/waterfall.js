@@ -3,17 +3,22 @@
 // per block request with its steps Q G I D C. Time that no stage claims is an empty dashed box, never a bar. Where the
 // run has the threads' states, a strip below a stage says when its thread did what; paler: how long, but not when;
 // hatched: unknown.
+import { command } from './copy.js';
 import { byId, el, name, svg } from './dom.js';
 import { count, duration, exact, seconds } from './format.js';
 import { fetchOp } from './served.js';
 import { linearTicks } from './scales.js';
 import { dark } from './stages.js';
 import { state } from './state.js';
+import { Zoom } from './zoom.js';
 
 const ROW = 24;
 const LABEL = 190;
 const TOP = 24;
 const STRIP = 4; // height of the thread's states
+
+let drawn = null; // [run, detail, i]
+const zoom = new Zoom(() => drawn && drawDetail(...drawn));
 
 /** Where an instant of the op is drawn, 0 to 1: by time; evened out by the cube root of each interval's length. */
 export function placer(detail, even) {
@@ -112,6 +117,7 @@ export function drawWaterfall(run, detail, i) {
 }
 
 function drawDetail(run, detail, i) {
+  drawn = [run, detail, i];
   const host = byId('waterfall');
   const note = byId('op-note');
   note.replaceChildren(`op ${detail.id} `, name(run.className(i)),
@@ -121,21 +127,29 @@ function drawDetail(run, detail, i) {
       +
       `${detail.requests.length} block request${detail.requests.length === 1 ? '' : 's'}`
       + (state.even ? '; widths evened out: read the times, not the lengths' : ''));
-  const drawn = picture(run, detail, host.clientWidth || 900);
-  host.replaceChildren(...[drawn, statesLegend(run, detail), table(run, detail)].filter(Boolean));
+  const focused = document.activeElement?.parentElement === host;
+  const root = picture(run, detail, host.clientWidth || 900);
+  const more = el('p', { className: 'commands' }, command(`opline ops RUN --op ${detail.id}`));
+  host.replaceChildren(...[root, statesLegend(run, detail), more, table(run, detail)].filter(Boolean));
+  if (focused) root.focus();
 }
 
 function picture(run, detail, width) {
   const { rows, order } = layout(run, detail);
+  const [from, to] = zoom.of(detail.id, detail.latency);
   const place = placer(detail, state.even);
   const inner = Math.max(100, width - LABEL - 16);
-  const x = (ns) => LABEL + Math.max(0, Math.min(1, place(ns))) * inner;
+  const [least, most] = [place(from), place(to)];
+  const x = (ns) => LABEL + Math.max(0, Math.min(1, (place(ns) - least) / (most - least || 1))) * inner;
+  const seen = (a, b) => b >= from && a <= to;
   const total = rows.length + detail.requests.length;
   const root = svg('svg', {
     width,
     height: TOP + total * ROW + 8,
     role: 'img',
-    'aria-label': 'the op as a waterfall; the table below has the same'
+    tabindex: 0,
+    'data-shown': `${from} ${to}`,
+    'aria-label': 'the op as a waterfall: wheel, + and − zoom, arrows move; the table below has the same'
   },
     svg('defs', {},
       svg('pattern',
@@ -143,20 +157,21 @@ function picture(run, detail, width) {
         svg('rect', { width: 6, height: 6, class: 'unknownfill' }),
         svg('rect', { width: 2, height: 6, class: 'unknownline' }))));
   if (!state.even) {
-    for (const tick of linearTicks(0, detail.latency, Math.max(2, inner / 120))) {
+    for (const tick of linearTicks(from, to, Math.max(2, inner / 120))) {
       root.append(svg('line', { x1: x(tick), x2: x(tick), y1: TOP - 4, y2: TOP + total * ROW, class: 'grid' }),
         svg('text', { x: x(tick), y: 13, class: 'tick' }, duration(tick)));
     }
   } else
-    root.append(svg('text', { x: LABEL, y: 13, class: 'label' }, `0 to ${duration(detail.latency)}, not to scale`));
+    root.append(svg('text', { x: LABEL, y: 13, class: 'label' }, `${duration(from)} to ${duration(to)}, not to scale`));
   rows.forEach((row, r) => {
     row.y = TOP + r * ROW;
     root.append(svg('line', { x1: 0, x2: width, y1: row.y + ROW - 0.5, y2: row.y + ROW - 0.5, class: 'grid' }),
       label(row.label, row.y));
   });
-  arrows(root, order, x);
+  arrows(root, order.map((b, k) => [order[k - 1]?.row, b]).filter(([, b]) => b.from >= from && b.from <= to), x);
   for (const row of rows) {
     for (const b of row.bars) {
+      if (!seen(b.from, b.to)) continue;
       root.append(barOf(x(b.from), x(b.to), row.y, ...look(run, b)));
       if (run.head.states && !b.gap) root.append(stripOf(run, b, x, row.y + ROW - 6));
     }
@@ -166,14 +181,23 @@ function picture(run, detail, width) {
     const what = `${request.device} ${request.flags}${request.sectors ? ` ${count(request.sectors * 512)} B` : ''}`
       + `${request.ops > 1 ? `, ${request.ops} ops` : ''}${request.ambiguous ? ', ambiguous' : ''}`;
     root.append(label(what, y, 'soft'));
-    for (const b of requestBars(run, request))
+    for (const b of requestBars(run, request).filter((part) => seen(part.from, part.to)))
       root.append(barOf(x(b.from), x(b.to), y + 2, b.label, b.colour, b.to - b.from, '', ROW - 9));
     for (const letter of STEPS) {
-      if (!(letter in request.steps)) continue;
+      if (!(letter in request.steps) || !seen(request.steps[letter], request.steps[letter])) continue;
       root.append(svg('line',
         { x1: x(request.steps[letter]), x2: x(request.steps[letter]), y1: y + 1, y2: y + ROW - 5, class: 'step' },
         svg('title', {}, `${letter.toUpperCase()} at ${exact(request.steps[letter])}`)));
     }
+  });
+  zoom.listen(root, (px) => {
+    const share = least + Math.max(0, Math.min(1, (px - LABEL) / inner)) * (most - least);
+    let [low, high] = [from, to];
+    for (let k = 0; k < 50; k++) {
+      const middle = (low + high) / 2;
+      if (place(middle) < share) low = middle; else high = middle;
+    }
+    return low;
   });
   return root;
 }
@@ -253,11 +277,12 @@ function barOf(from, to, y, text, colour, length, more = '', height = ROW - 5) {
   return group;
 }
 
-function arrows(root, order, x) {
-  for (let k = 1; k < order.length; k++) {
-    const [a, b] = [order[k - 1].row, order[k].row];
-    if (a === b) continue;
-    const at = x(order[k].from);
+/** ``bars``: each with the row of the one before. */
+function arrows(root, bars, x) {
+  for (const [a, bar] of bars) {
+    const b = bar.row;
+    if (!a || a === b) continue;
+    const at = x(bar.from);
     const down = b.y > a.y;
     const end = down ? b.y + 2 : b.y + ROW - 3;
     root.append(

@@ -20,7 +20,7 @@ MOST = 0.95  # of the rows
 
 
 class Ran(Value):
-    """From ``begin_ns`` to ``end_ns`` of the run's clock; ``done``: of the rows those that lie within, out of ``rows``."""
+    """From ``begin_ns`` to ``end_ns`` of the run's clock; ``done``: how many of ``rows`` lie within."""
 
     begin_ns: int
     end_ns: int
@@ -37,7 +37,9 @@ def time_of_most(run: Run, rows_sql: str, parameters: Sequence[object] = ()) -> 
     begin_ns, end_ns, done, rows = run.row(
         f"""WITH r AS ({rows_sql}),
             kinds AS (SELECT count(*) AS n, min(begin_ns) AS first, max(end_ns) AS last FROM r GROUP BY who, what),
-            ranked AS (SELECT *, sum(n) OVER (ORDER BY n DESC, first ROWS UNBOUNDED PRECEDING) - n AS before FROM kinds),
+            ranked AS (
+              SELECT *, sum(n) OVER (ORDER BY n DESC, first ROWS UNBOUNDED PRECEDING) - n AS before
+              FROM kinds),
             w AS (SELECT min(first) AS first, max(last) AS last FROM ranked
                   WHERE before < {MOST} * (SELECT count(*) FROM r))
             SELECT any_value(w.first), any_value(w.last),

@@ -58,7 +58,8 @@ def test_c7_2_c7_8_trace2heatmaps_command_line(
 ) -> None:
     file = tmp_path / "out.lat_us"
     file.write_text("".join(f"{1_000_000 + 1000 * n} {n}\n" for n in range(1000)))
-    args = ("heatmap", "--unitstime=us", "--unitslat=us", "--grid", "--maxlat=500", "--title=zoom", file)
+    style = ("--style", "trace2heatmap")
+    args = ("heatmap", *style, "--unitstime=us", "--unitslat=us", "--grid", "--maxlat=500", "--title=zoom", file)
     printed(*args, "-o", tmp_path / "x.svg")
     cells = [e for e in ET.parse(tmp_path / "x.svg").iter() if e.get("class") == "cell"]
     assert sum(int(e.get("data-count", "0")) for e in cells) == 1000

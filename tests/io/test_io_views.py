@@ -118,7 +118,7 @@ def test_c5_5_sizes_in_buckets_of_ones_choice(tmp_path: Path, said: Said) -> Non
     ios: list[dict[str, Any]] = [{"d": n, "c": n + 5, "sectors": s} for n, s in enumerate((1, 2, 15, 16, 17, 64, 256))]
     ios += [{"d": 9, "sectors": 16}, {"d": 10, "c": 11, "kind": "flush"}, {"q": 1}]
     run = io_run(tmp_path / "run", ios)
-    text, err = said("bitesize", run)
+    text, err = said("bitesize", run, "--style", "bitesize")
     assert text == (
         "            Kbytes         : I/O      Distribution\n"
         "              -> 0.9       : 2        |###################                   |\n"
@@ -149,7 +149,8 @@ def odd(tmp_path: Path) -> Path:
 
 
 def test_c2_1_c2_2_what_is_above_the_threshold(odd: Path, said: Said) -> None:
-    lines = said("outliers", odd)[0].splitlines()
+    script = ("--style", "systemtap")
+    lines = said("outliers", odd, *script)[0].splitlines()
     assert lines[:2] == [
         "Measuring block I/O latency and statistics",
         "A warning will be printed for I/Os with latency higher than 500000 microseconds",
@@ -159,18 +160,17 @@ def test_c2_1_c2_2_what_is_above_the_threshold(odd: Path, said: Said) -> None:
     assert warnings[0] == "latency warning, >500000 microsec: device=sda, sector=2, latency=500001"
     assert not [line for line in warnings if "sector=1," in line], "exactly the threshold is not above it"
     assert warnings[1] == "latency warning, >500000 microsec: device=sdb, sector=1000, latency=600000"
-    other = said("outliers", odd, "10", "604500")[0]
+    other = said("outliers", odd, "10", "604500", *script)[0]
     assert other.count(">604500 microsec") == 3
     assert other.splitlines()[1].endswith("with latency higher than 604500 microseconds")
-    assert (
-        "measurement time: 10 seconds" in other and "measurement time: 0.5 seconds" in said("outliers", odd, "0.5")[0]
-    )
-    text, err = said("outliers", odd, "--limit", "2")
+    assert "measurement time: 10 seconds" in other
+    assert "measurement time: 0.5 seconds" in said("outliers", odd, "0.5", *script)[0]
+    text, err = said("outliers", odd, "--limit", "2", *script)
     assert text.count("latency warning") == 2 and "7 more I/Os above the threshold" in err
 
 
 def test_c2_3_statistics_per_device_and_interval(odd: Path, said: Said) -> None:
-    lines = said("outliers", odd, "10")[0].splitlines()
+    lines = said("outliers", odd, "10", "--style", "systemtap")[0].splitlines()
     at = lines.index("Disk name          Num I/Os    Min latency    Avg latency    Max latency")
     assert lines[at - 2] == "I/O latency basic statistics per device, measurement time: 10 seconds"
     assert lines[at + 1].startswith("-----")
@@ -186,12 +186,36 @@ def test_c2_3_statistics_per_device_and_interval(odd: Path, said: Said) -> None:
 
 
 def test_c2_17_the_suspect_against_a_good_device(odd: Path, said: Said) -> None:
-    text, _ = said("outliers", odd)
+    text, _ = said("outliers", odd, "--threshold", "500ms")
     assert "The suspect sdb against sda, all I/Os of both on one scale:" in text
     assert "Above 500 ms: 8 of sdb's 40 I/Os (20.0 %) and 1 of sda's 42 I/Os (2.4 %)." in text
     assert "That may be chance (p = 0.012, Fisher's exact test)." in text
     assert "They differ (p = " in said("outliers", odd, "--threshold", "500001us")[0]
     assert "suspect" not in said("outliers", odd, "--threshold", "1s")[0], "no outlier, no suspect"
+
+
+def test_an_outlier_takes_ten_times_the_median_or_more_than_all_but_one_in_a_thousand(
+    odd: Path, tmp_path: Path, said: Said
+) -> None:
+    text, err = said("outliers", odd)
+    assert text.startswith("10 of 82 I/Os (12.2 %) take longer than 32 ms, 10 times the median.\n"), text
+    slowest = [line.split()[-1] for line in text.splitlines() if line.endswith("000") and "read" in line]
+    assert slowest == sorted(slowest, key=float, reverse=True) and len(slowest) == 10 and "more I/Os" not in err
+    assert [line.split() for line in text.splitlines() if line.startswith("sdb")] == [
+        [
+            "sdb",
+            "40",
+            "8",
+            "1100.000",
+            f"{(sum(1000 + 100 * n for n in range(40) if n % 5) + 8 * 603_500) / 40:.3f}",
+            "607000.000",
+        ]
+    ]
+    document = json.loads(said("outliers", odd, "--json")[0])
+    assert (document["threshold_ns"], document["threshold"]) == (32_000_000, "10 times the median")
+    even = io_run(tmp_path / "even", [{"d": 1000 * n, "c": 1000 * n + 500 + n // 10} for n in range(2000)], seconds=3)
+    text, _ = said("outliers", even)
+    assert text.startswith("0 of"), text
 
 
 def test_c2_17_the_probability_is_that_of_all_ways_to_share_out_the_outliers() -> None:
@@ -283,7 +307,7 @@ def test_c7_3_the_pictures_options(three: Path, said: Said, tmp_path: Path) -> N
     fonts = {(e.get("font-family") or "").split(",")[0] for e in drawn("--fonttype=Arial").iter(f"{SVG}text")}
     assert fonts == {"Arial"}
     assert "20" in {e.get("font-size") for e in drawn("--fontsize=20").iter(f"{SVG}text")}
-    tall = [float(drawn(f"--rows={n}").get("height", "0")) for n in (10, 20)]
+    tall = [float(drawn(f"--rows={n}", "--linear").get("height", "0")) for n in (10, 20)]
     assert tall[1] - tall[0] == pytest.approx(10 * 8)
     assert len(cells(drawn("--stepsec=0.0001", "--maxcol=12"))) == 1, "only the first I/O completed by then"
 

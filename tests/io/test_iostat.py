@@ -33,6 +33,8 @@ def said(capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[str, str]]:
 
 Said = Callable[..., tuple[str, str]]
 
+DTRACE = ("--style", "dtrace")
+
 
 def breathing(path: Path) -> tuple[Path, list[str]]:
     """A run whose 10 Hz rows are the seed's, writes thinned out to every tenth; and these rows."""
@@ -56,7 +58,7 @@ def breathing(path: Path) -> tuple[Path, list[str]]:
 def test_c6_1_c6_2_c6_4_the_seeds_rows_at_10_hz(tmp_path: Path, said: Said) -> None:
     """C6.7: the burst that one row per second hides; idle rows are there, with zeros."""
     run, rows = breathing(tmp_path / "run")
-    text, _ = said("iostat", run, "0.1", "--window", "0:1")
+    text, _ = said("iostat", run, "0.1", "--window", "0:1", *DTRACE)
     lines = text.splitlines()
     assert lines[0] == "    time         r/s     Kr/s     us/r         w/s     Kw/s     us/w"
     assert lines[1] == "     0.1          10     1280     3875           0        0        0"
@@ -76,16 +78,16 @@ def test_c6_6_fine_rows_sum_to_the_coarse_row(tmp_path: Path, said: Said) -> Non
 
 def test_c6_3_rates_are_per_second(tmp_path: Path, said: Said) -> None:
     run = io_run(tmp_path / "run", [{"d": 1 * MS, "c": 2 * MS}], seconds=0.1)
-    assert said("iostat", run, "0.1")[0].splitlines()[1].split() == ["0.1", "10", "40", "1000", "0", "0", "0"]
-    assert said("iostat", run, "15")[0].splitlines()[1].split()[:4] == ["15", "0.067", "0.27", "1000"]
+    assert said("iostat", run, "0.1", *DTRACE)[0].splitlines()[1].split() == ["0.1", "10", "40", "1000", "0", "0", "0"]
+    assert said("iostat", run, "15", *DTRACE)[0].splitlines()[1].split()[:4] == ["15", "0.067", "0.27", "1000"]
 
 
 def test_c6_5_over_a_set_of_devices_or_each(tmp_path: Path, said: Said) -> None:
     ios = [{"d": 1, "c": 2, "dev": SDA}, {"d": 1, "c": 2, "dev": SDB}, {"d": 1, "c": 2, "dev": SDB}]
     run = io_run(tmp_path / "run", ios, seconds=0.9)
-    assert said("iostat", run, "1")[0].splitlines()[1].split()[1] == "3"
-    assert said("iostat", run, "1", "-d", "sdb")[0].splitlines()[1].split()[1] == "2"
-    each = said("iostat", run, "1", "--per-device")[0].splitlines()[1:]
+    assert said("iostat", run, "1", *DTRACE)[0].splitlines()[1].split()[1] == "3"
+    assert said("iostat", run, "1", "-d", "sdb", *DTRACE)[0].splitlines()[1].split()[1] == "2"
+    each = said("iostat", run, "1", "--per-device", *DTRACE)[0].splitlines()[1:]
     assert [(line.split()[1], line.split()[-1]) for line in each] == [("1", "sda"), ("2", "sdb")]
 
 
@@ -101,7 +103,8 @@ def test_c5_4_the_x_columns_by_their_definitions(tmp_path: Path, said: Said) -> 
         {"g": 900 * MS, "d": 900 * MS, "c": 910 * MS, "kind": "discard"},
     ]
     run = io_run(tmp_path / "run", ios, seconds=0.999)
-    header, row = said("iostat", run, "1", "-x")[0].splitlines()
+    header, row = said("iostat", run, "1")[0].splitlines()
+    assert said("iostat", run, "1", "-x")[0].splitlines() == [header, row]
     assert " ".join(header.split()) == "device r/s rkB/s r_await w/s wkB/s w_await o/s areq-sz aqu-sz %util"
     # in flight from G to C: 100 + 100 + 100 + 10 + 10 ms, at least one in 150 + 100 + 10 ms of the second
     assert row.split() == ["sda", "2", "8", "100.000", "1", "64", "100.000", "2", "24.0", "0.32", "26.0"]
@@ -109,8 +112,8 @@ def test_c5_4_the_x_columns_by_their_definitions(tmp_path: Path, said: Said) -> 
     assert " ".join(solaris[0].split()) == "device r/s w/s kr/s kw/s wait actv svc_t %w %b"
     # waiting for the issue: 10 + 10 ms; at the device: 90 + 90 + 100 + 10 + 10 ms, 140 + 100 + 10 of them busy
     assert solaris[1].split() == ["sda", "2.0", "1.0", "8.0", "64.0", "0.0", "0.3", "64.0", "2", "25"]
-    _, err = said("iostat", run, "1")
-    assert "2 flushes and discards are neither reads nor writes: -x has them in o/s." in err
+    _, err = said("iostat", run, "1", *DTRACE)
+    assert "2 flushes and discards are neither reads nor writes: --style linux has them in o/s." in err
 
 
 def test_queue_and_utilisation_are_of_all_that_were_there(tmp_path: Path, said: Said) -> None:
@@ -150,7 +153,7 @@ def test_histograms_and_outliers_end_with_the_window_as_well(tmp_path: Path, sai
     assert said("hist", run, *window, "--csv")[0].splitlines()[1].startswith("100000000,150000000,")
     rates = [line.split()[4] for line in said("hist", run, *window, "--style", "iolatency_micro")[0].splitlines()[2:]]
     assert rates == ["20.0"]
-    assert "measurement time: 0.05 seconds" in said("outliers", run, *window)[0]
+    assert "measurement time: 0.05 seconds" in said("outliers", run, *window, "--style", "systemtap")[0]
 
 
 def test_c6_8_without_earlier_events_the_issue_is_the_begin_and_is_said_to_be(tmp_path: Path, said: Said) -> None:

@@ -260,7 +260,7 @@ def test_c7_7_labels_stand_where_their_time_is(tmp_path: Path, printed: Printed)
     """In proportion, whatever the step; and so do those of the latencies, from the least to the greatest."""
     run = io_run(tmp_path / "run", [{"d": 40_000 * n, "c": 40_000 * n + 100 + n} for n in range(50)], seconds=2.0)
     for step in ("0.02", "0.03"):
-        printed("heatmap", run, "--stepsec", step, "--grid", "-o", tmp_path / "x.svg")
+        printed("heatmap", run, "--stepsec", step, "--grid", "--linear", "-o", tmp_path / "x.svg")
         texts = [e for e in ET.parse(tmp_path / "x.svg").iter() if e.tag.endswith("text")]
         marks = {
             float(m[1]): float(e.get("x", "nan")) for e in texts if (m := re.fullmatch(r"([\d.]+)s", e.text or ""))

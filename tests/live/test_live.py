@@ -128,7 +128,7 @@ def test_histograms_are_those_of_the_recording(
 def test_iostat_rows_are_those_of_the_recording(both: tuple[Path, bytes], capfd: pytest.CaptureFixture[str]) -> None:
     """Queue and utilisation too: what is under way at a tick is in both."""
     path, data = both
-    for words in (("0.1", "--json"), ("0.1", "-x", "--json"), ("0.25", "-x", "--style", "solaris", "--json")):
+    for words in (("0.1", "--style", "dtrace", "--json"), ("0.1", "--json"), ("0.25", "--style", "solaris", "--json")):
         theirs = [row for row in json.loads(recorded(capfd, "iostat", path, *words))["rows"] if some(row)]
         ours = [row for row in map(json.loads, live(data, "iostat", *words).splitlines()) if some(row)]
         assert ours == theirs, words
@@ -155,7 +155,9 @@ def test_logs_sizes_and_maps_are_those_of_the_recording(
     table = [line.split(",") for line in live(data, "heatmap", "--csv").splitlines()]
     assert sum(int(row[table[0].index("count")]) for row in table[1:]) == sum(c["count"] for c in ours["cells"])
     said = [json.loads(line) for line in live(data, "outliers", "0.5", "500", "--json", "--limit", "9999").splitlines()]
-    document = json.loads(recorded(capfd, "outliers", path, "0.5", "500", "--json", "--limit", "9999"))
+    document = json.loads(
+        recorded(capfd, "outliers", path, "0.5", "500", "--json", "--limit", "9999", "--sort", "time")
+    )
     assert [s["latency_ns"] for s in said if "latency_ns" in s] == [o["latency_ns"] for o in document["outliers"]]
     assert [s["devices"] for s in said if "devices" in s] == [i["devices"] for i in document["intervals"]]
 

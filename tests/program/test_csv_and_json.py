@@ -97,7 +97,7 @@ def some(tmp_path: Path) -> Path:
     [("latency", "ns", ()), ("latency", "ns", ("--minlat", "303us", "--maxlat", "1ms")), ("size", "bytes", ())],
 )
 def test_the_cells_of_a_heat_map(some: Path, said: Said, value: str, unit: str, asked: tuple[str, ...]) -> None:
-    words = ("heatmap", some, "--value", value, "--stepsec", "0.1", *asked)
+    words = ("heatmap", some, "--value", value, "--linear", "--stepsec", "0.1", *asked)
     document = json.loads(said(*words, "--json"))
     rows = rows_of(said(*words, "--csv"))
     (step, edges), expected = (document["step_ns"], document["rows"]), []
@@ -126,7 +126,7 @@ def test_a_heat_map_of_each_device_and_of_two_columns(some: Path, said: Said, tm
         counts[row["group"]] += int(row["count"])
     assert counts == {"sda": 12, "sdb": 8}
     (tmp_path / "two.txt").write_text("1.0 30\n1.1 45\n3 1.5\n")
-    rows = rows_of(said("heatmap", "--unitstime", "s", "--stepsec", "1", tmp_path / "two.txt", "--csv"))
+    rows = rows_of(said("heatmap", "--unitstime", "s", "--linear", "--stepsec", "1", tmp_path / "two.txt", "--csv"))
     assert [(row["low"], row["count"], row["sum"]) for row in rows] == [
         ("30.0", "1", "30.0"), ("45.0", "1", "45.0"), ("", "0", "0"), ("0.0", "1", "1.5"),
     ]  # fmt: skip

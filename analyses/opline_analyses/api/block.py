@@ -43,11 +43,11 @@ def iostat(
     *,
     interval_ns: int | None = None,
     count: int | None = None,
-    style: str = "dtrace",
-    per_device: bool = False,
+    style: str = "linux",
+    per_device: bool = True,
 ) -> ResultTable:
-    """Counts, bytes, times, queue and utilisation: a row per interval, and per device if asked for. ``style``: whose
-    columns the text has. Raises UsageError.
+    """Counts, bytes, times, queue and utilisation: a row per interval, and per device unless ``per_device`` is False.
+    ``style``: whose columns the text has. Raises UsageError.
     """
     from opline_analyses.block.iostat_result import result
 
@@ -76,21 +76,26 @@ def outliers(
     run: Run,
     filters: IoFilters = ALL,
     *,
-    threshold_ns: int = 500_000_000,
+    threshold_ns: int | None = None,
     interval_ns: int | None = None,
     limit: int | None = 100,
+    order: str = "latency",
+    style: str = "table",
     rows_only: bool = False,
 ) -> ResultTable:
-    """I/Os that take longer than ``threshold_ns``: a row for each of the first ``limit``. ``interval_ns``: the text has
-    statistics for each; ``rows_only``: no text and no document. Raises UsageError.
+    """I/Os that take longer than ``threshold_ns`` (None: 10 times the median, or p99.9 where none does): a row for each
+    of the first ``limit`` in the ``order`` latency, time, start or size. ``interval_ns``: the text has statistics for
+    each; ``style``: whose text; ``rows_only``: no text and no document. Raises UsageError.
     """
-    from opline_analyses.block.outliers_result import result
+    from opline_analyses.block.outliers_result import Asked, result
 
-    return result(run, filters, threshold_ns, interval_ns, limit, rows_only)
+    return result(run, filters, Asked(threshold_ns, interval_ns, limit, order, style, rows_only))
 
 
-def bitesize(run: Run, filters: IoFilters = ALL, *, limits_bytes: tuple[int, ...]) -> ResultTable:
-    """How large the issued I/Os are: a row per bucket, whose limits increase. Raises UsageError."""
+def bitesize(run: Run, filters: IoFilters = ALL, *, limits_bytes: tuple[int, ...] | None = None) -> ResultTable:
+    """How large the issued I/Os are: a row per bucket, whose limits increase (None: powers of two, from the least size
+    to the greatest). Raises UsageError.
+    """
     from opline_analyses.block.bitesize_result import of_issued
 
     return of_issued(run, filters, limits_bytes)

@@ -220,7 +220,7 @@ class Run:
         per_device: bool = True,
         **filters: Option,
     ) -> ResultTable:
-        """`opline iostat -x`: rates, latencies, queue and utilisation of each device."""
+        """`opline iostat`: rates, latencies, queue and utilisation of each device."""
         with readable(self._run):
             return block.iostat(
                 self._run, IoFilters.from_options(filters), interval_ns=_interval(interval), count=count, style="linux",
@@ -237,16 +237,20 @@ class Run:
     def outliers(
         self,
         *,
-        threshold: str | float = "500ms",
+        threshold: str | float | None = None,
         interval: str | float | None = None,
         limit: int | None = 100,
+        sort: str = "latency",
         **filters: Option,
     ) -> ResultTable:
-        """`opline outliers`: I/Os that take longer than ``threshold`` ("5ms", or so many us)."""
+        """`opline outliers`: I/Os that take longer than ``threshold`` ("5ms", or so many us; None: 10 times the median,
+        or p99.9 where no I/O does).
+        """
+        least = None if threshold is None else duration_ns(str(threshold), "threshold", "us")
         with readable(self._run):
             return block.outliers(
-                self._run, IoFilters.from_options(filters), threshold_ns=duration_ns(str(threshold), "threshold", "us"),
-                interval_ns=_interval(interval), limit=limit,
+                self._run, IoFilters.from_options(filters), threshold_ns=least, interval_ns=_interval(interval),
+                limit=limit, order=sort,
             )  # fmt: skip
 
     def burst(self, *, interval: str | float | None = None, by: str = "bytes", **filters: Option) -> ResultTable:
@@ -265,7 +269,7 @@ class Run:
             return block.btt(self._run, IoFilters.from_options(filters))
 
     def heatmap(self, **options: Option) -> Heatmap:
-        """`opline heatmap`: ``value="size"``, ``log=True``, ``of="ops"``."""
+        """`opline heatmap`: ``value="size"``, ``log=False``, ``of="ops"``."""
         filters, wanted = split(options, IoFilters, HeatmapOptions)
         with readable(self._run):
             return heatmap(self._run, filters, wanted.replaced(source=(str(self.path),)))

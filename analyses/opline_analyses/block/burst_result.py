@@ -163,4 +163,4 @@ def _text(
         window = f"{seconds(begin, digits)}:{seconds(end, digits)}"
         fine = f"{round_up((end - begin) // 60) / 1e6:g}ms"
         yield f"look at: {shlex.join(['opline', 'iostat', *words, fine, '--window', window])}"
-        yield f"         {shlex.join(['opline', 'heatmap', *words, '--log', '--window', window])}"
+        yield f"         {shlex.join(['opline', 'heatmap', *words, '--window', window])}"

@@ -26,13 +26,14 @@ if TYPE_CHECKING:
     from opline_analyses.runs.run import Run
 
 OF_IOLATENCY = ("iolatency", "iolatency_micro")
+NARROW = 6  # powers of two that are split in four, for people, where all latencies lie in so many
 
 
 class HistOptions(Given):
     """What of a histogram is wanted, as the options of `opline hist` say it."""
 
     per: str | None = None
-    buckets: str = "log2"
+    buckets: str = "auto"
     step: str | None = None
     unit: str | None = None
     style: str = "table"
@@ -40,6 +41,11 @@ class HistOptions(Given):
     timestamps: bool = False
     compat: bool = False
     beside: str | None = None
+
+    @property
+    def fits(self) -> bool:
+        """People see rows that fit the range of the data."""
+        return self.buckets == "auto" and self.style == "table"
 
     @property
     def sums(self) -> bool:
@@ -61,12 +67,34 @@ class Histograms(Value):
     unit: str  # of the edges
     rows: io_filter.Rows
 
+    @property
+    def spread(self) -> int:
+        """How many buckets lie between the least and the greatest that have something, both inside."""
+        used = [bucket for _, cells in self.intervals for _, bucket in cells]
+        return max(used, default=-1) - min(used, default=0) + 1
+
+    def in_powers_of_two(self) -> Histograms:
+        """The same with the quarters of each power of two together."""
+        from opline_analyses.intervals.buckets import PowerOfTwo
+        from opline_analyses.intervals.intervals import Cell
+
+        whole = PowerOfTwo(DURATIONS[self.unit])
+        intervals: list[tuple[int, Cells]] = []
+        for index, cells in self.intervals:
+            found: Cells = {}
+            for (group, bucket), cell in cells.items():
+                place = int(whole.index(self.buckets.edges(bucket)[0]))
+                found.setdefault((group, place), Cell()).add(cell)
+            intervals.append((index, found))
+        return Histograms(intervals, self.series, whole, self.unit, self.rows)
+
 
 def result(
     run: Run, filters: IoFilters, asked: HistOptions, interval_ns: int | None = None, count: int | None = None
 ) -> ResultTable:
     """Of the I/Os that are meant, for each interval (None: one of all), ``count`` at most. Raises UsageError."""
     from opline_analyses.block.io_series import series_of
+    from opline_analyses.intervals.buckets import Fine
 
     unit = unit_of(asked)
     buckets = buckets_of(asked, unit)
@@ -74,25 +102,37 @@ def result(
         raise UsageError("--compat is for --style iolatency and iolatency_micro.")
     rows = io_filter.rows_of(run, filters, _beside(asked, filters))
     series = series_of(rows, interval_ns, count)
+    if asked.fits:
+        split = Fine(DURATIONS[unit])
+        fine = Histograms(_counted(run, asked, rows, series, split), series, split, unit, rows)
+        coarse = fine.in_powers_of_two()
+        return table(run, asked, filters, coarse, shown=fine if coarse.spread <= NARROW else coarse)
     counted = _counted(run, asked, rows, series, buckets)
     return table(run, asked, filters, Histograms(counted, series, buckets, unit, rows))
 
 
 def table(
-    run: Run | None, asked: HistOptions, filters: IoFilters, found: Histograms, begins: bool = True
+    run: Run | None,
+    asked: HistOptions,
+    filters: IoFilters,
+    found: Histograms,
+    begins: bool = True,
+    shown: Histograms | None = None,
 ) -> ResultTable:
-    """The intervals. ``run``: None of single latencies; ``begins``: the text has what a layout begins with."""
+    """The intervals. ``run``: None of single latencies; ``begins``: the text has what a layout begins with; ``shown``:
+    what people see, if that is not what machines get.
+    """
     return ResultTable(
         COLUMNS, _cells(found),
-        text=lambda _: _text(run, asked, filters, found, begins), document=lambda _: _document(found),
+        text=lambda _: _text(run, asked, filters, shown or found, begins), document=lambda _: _document(found),
     )  # fmt: skip
 
 
 def buckets_of(asked: HistOptions, unit: str) -> Buckets:
-    """The buckets that the options mean. Raises UsageError."""
+    """The buckets that the options mean, powers of two where they mean none. Raises UsageError."""
     from opline_analyses.intervals.buckets import Fine, Linear, PowerOfTwo
 
-    if asked.style != "table" and asked.buckets != "log2":
+    if asked.style != "table" and asked.buckets not in ("auto", "log2"):
         raise UsageError(f"--style {asked.style} has powers of two: leave out --buckets {asked.buckets}.")
     if asked.step is not None and asked.buckets != "linear":
         raise UsageError("--step is for --buckets linear.")

@@ -33,8 +33,8 @@ def result(
     filters: IoFilters,
     interval_ns: int | None = None,
     count: int | None = None,
-    style: str = "dtrace",
-    per_device: bool = False,
+    style: str = "linux",
+    per_device: bool = True,
 ) -> ResultTable:
     """Of the I/Os that are meant, for each of ``count`` intervals at most; `Row`s were found. Raises UsageError."""
     if filters.of == "requests" and style != "dtrace":
@@ -51,7 +51,7 @@ def result(
     found = rows_over_time(run, rows, series, per_device, waits_from)
     others = sum(row.others.count for row in found)
     if style == "dtrace" and others:
-        talk(f"{others} flushes and discards are neither reads nor writes: -x has them in o/s.")
+        talk(f"{others} flushes and discards are neither reads nor writes: --style linux has them in o/s.")
     head = {"schema": "opline iostat 1", "zero_ns": series.zero_ns}
     return ResultTable(
         iostat.COLUMNS, [tuple(row.record().values()) for row in found], found=found,

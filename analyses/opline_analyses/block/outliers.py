@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The odd disk: latencies above a threshold, statistics per device, and the suspect against a good device; of ops and
-stages the statistics per class or stage.
+"""The odd disk: which threshold makes an I/O an outlier, statistics per device, and the suspect against a good device;
+of ops and stages the statistics per class or stage. The lines of SystemTap's script.
 
 Whether the suspect has more outliers than a good device is asked with Fisher's exact test of both counts. It takes I/Os
 for independent, which those of one burst are not: so what is called a difference has to be less than 1 % probable.
@@ -13,14 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 from opline.values import Value
 from opline_analyses.base.text import device_name
+from opline_analyses.block.io_filter import counted_sql
 from opline_analyses.block.io_steps import who
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from opline_analyses.block.io_filter import Rows
     from opline_analyses.intervals.intervals import Cell
+    from opline_analyses.runs.run import Run
 
 THRESHOLD_US = 500_000  # of blockio_latency_outliers_per_device.stp
+TIMES_MEDIAN = 10
+TAIL = 0.999
 FEW = 20  # I/Os of a device: less say nothing of its distribution
 BY_CHANCE = 0.01  # from here on a difference is not called one
 
@@ -28,6 +33,28 @@ BY_CHANCE = 0.01  # from here on a difference is not called one
 def is_outlier_sql(threshold_ns: int) -> str:
     """Strictly above the threshold, both in whole microseconds, as the script compares."""
     return f"(end_ns - begin_ns) // 1000 > {threshold_ns // 1000}"
+
+
+class Threshold(Value):
+    """What an outlier takes longer than, in ns, and the reason: `given`, `10 times the median` or `p99.9`."""
+
+    ns: int
+    reason: str = "given"
+    median_ns: int | None = None
+
+
+def of_latencies(run: Run, rows: Rows) -> Threshold:
+    """10 times the median of the counted rows; the 99.9th percentile where no row takes longer than that. In whole
+    microseconds.
+    """
+    sql, parameters = counted_sql(rows, f"quantile_disc(end_ns - begin_ns, [0.5, {TAIL}]), max(end_ns - begin_ns)")
+    found, most = run.row(sql, parameters)
+    if found is None:
+        return Threshold(THRESHOLD_US * 1000)  # nothing is counted, and nothing is above
+    median, tail = found
+    if most // 1000 > TIMES_MEDIAN * median // 1000:
+        return Threshold(TIMES_MEDIAN * median // 1000 * 1000, f"{TIMES_MEDIAN} times the median", median)
+    return Threshold(tail // 1000 * 1000, f"p{100 * TAIL:g}", median)
 
 
 class Kind(Value):

@@ -5,11 +5,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from opline_analyses.base.result_table import ResultTable, of_items
-from opline_analyses.base.text import count_of, duration, percent
+from opline.values import Value
+from opline_analyses.base.quantities import seconds
+from opline_analyses.base.result_table import Column, ResultTable, label, of_items, text, time
+from opline_analyses.base.text import count_of, device_name, duration, percent, wrapped
 from opline_analyses.block import io_filter, outliers
 from opline_analyses.block.io_log import COLUMNS, ios
 from opline_analyses.block.io_series import count_rows, series_of, told
+from opline_analyses.block.io_steps import who
+from opline_analyses.block.outliers import Threshold
 from opline_analyses.intervals import hist
 from opline_analyses.intervals.buckets import PowerOfTwo
 from opline_analyses.intervals.intervals import Cell, Grid, Tally, by_group
@@ -25,60 +29,145 @@ if TYPE_CHECKING:
     from opline_analyses.runs.run import Run
 
 
-def result(
-    run: Run, filters: IoFilters, threshold_ns: int, interval_ns: int | None, limit: int | None, rows_only: bool = False
-) -> ResultTable:
-    """The first ``limit`` I/Os above the threshold; statistics for each interval. ``rows_only``: neither text nor
-    document is wanted.
-    """
+class Asked(Value):
+    """What of the outliers is wanted. ``threshold_ns``: None: as `of_latencies` finds it; ``order``: of io_log."""
+
+    threshold_ns: int | None = None
+    interval_ns: int | None = None
+    limit: int | None = None
+    order: str = "latency"
+    style: str = "table"
+    rows_only: bool = False  # neither text nor document is wanted
+
+
+class Outliers(Value):
+    """What was found: the cells of each interval by their index, those of the outliers alone, and the outliers."""
+
+    kind: Kind
+    names: dict[int, str]
+    series: Series
+    counted: list[tuple[int, Cells]]
+    above: dict[int, Cells]
+    threshold: Threshold
+    listed: list[dict[str, Any]]
+    order: str
+    verdict: tuple[dict[str, object], list[Part]] | None = None
+
+    @property
+    def slow(self) -> dict[str, int]:
+        """The number of outliers by device, class or stage, zero too."""
+        found = dict.fromkeys(sorted({group for _, cells in self.counted for group, _ in cells}), 0)
+        for cells in self.above.values():
+            for (group, _), cell in cells.items():
+                found[group] += cell.count
+        return found
+
+    @property
+    def total(self) -> int:
+        """How many I/Os are counted."""
+        return sum(cell.count for _, cells in self.counted for cell in cells.values())
+
+
+def result(run: Run, filters: IoFilters, asked: Asked) -> ResultTable:
+    """The I/Os above the threshold, the first ``limit`` of them; statistics for each interval."""
     kind = outliers.KINDS[filters.of]
     rows = io_filter.rows_of(run, filters)
-    series = series_of(rows, interval_ns)
+    threshold = outliers.of_latencies(run, rows) if asked.threshold_ns is None else Threshold(asked.threshold_ns)
+    series = series_of(rows, asked.interval_ns)
     counted = list(told(count_rows(run, rows, series, None, kind.per), series))
-    slow_rows = rows.also(outliers.is_outlier_sql(threshold_ns))
-    slow = dict.fromkeys({group for _, cells in counted for group, _ in cells}, 0)
+    slow_rows = rows.also(outliers.is_outlier_sql(threshold.ns))
+    tally = Tally(series.grid)
     for batch in io_filter.batches(run, slow_rows, kind.per):
-        for group in batch.groups.tolist():
-            slow[batch.names[group]] += 1
-    found = list(ios(run, slow_rows, "time", limit))
-    more = sum(slow.values()) - len(found)
+        tally.add(batch)
+    listed = list(ios(run, slow_rows, asked.order, asked.limit))
+    above = dict(told(tally, series))
+    found = Outliers(kind, run.device_names(), series, counted, above, threshold, listed, asked.order)
+    more = sum(found.slow.values()) - len(listed)
     notes = [f"{count_of(more, f'more {kind.one}')} above the threshold: --limit shows more."] if more > 0 else []
-    if rows_only:
-        return of_items(COLUMNS, found, notes=notes)
-    names = run.device_names()
-    verdict = _compared(run, rows, counted, slow, threshold_ns) if kind.per == "device" else None
+    if asked.rows_only:
+        return of_items(COLUMNS, listed, notes=notes)
+    if kind.per == "device":
+        found = Outliers(**vars(found) | {"verdict": _compared(run, rows, counted, found.slow, threshold.ns)})
+    text = as_script if asked.style == "systemtap" else as_table
     return of_items(
-        COLUMNS, found, notes=notes, found=slow,
-        text=lambda _: _lines(kind, names, series, counted, found, threshold_ns, verdict),
-        records=lambda _: (_document(kind, series, counted, slow, found, threshold_ns, verdict),),
+        COLUMNS, listed, notes=notes, found=found.slow,
+        text=lambda _: text(found), records=lambda _: (_document(found),),
     )  # fmt: skip
 
 
-def _lines(
-    kind: Kind,
-    names: dict[int, str],
-    series: Series,
-    counted: list[tuple[int, Cells]],
-    found: list[dict[str, Any]],
-    threshold: int,
-    verdict: tuple[dict[str, object], list[Part]] | None,
-) -> Iterator[Part]:
-    """Each interval's outliers above its table."""
-
+def as_script(found: Outliers) -> Iterator[Part]:
+    """Each interval's outliers above its table, as SystemTap's script prints them."""
+    kind, series, threshold = found.kind, found.series, found.threshold.ns
     yield from outliers.banner(kind, threshold, f"{series.length_ns(series.first) / 1e9:g}")
     warnings: dict[int, list[str]] = {}
-    for row in found:
+    for row in found.listed:
         index = series.grid.index(row["end_ns"] + series.zero_ns)
-        warnings.setdefault(index, []).append(outliers.warning(kind, row, names, threshold))
-    for index, cells in counted:
+        warnings.setdefault(index, []).append(outliers.warning(kind, row, found.names, threshold))
+    for index, cells in found.counted:
         if index in warnings:
             yield from ("", *warnings[index])
         yield ""
         yield from outliers.table_lines(
             kind, {g: c for (g, _), c in cells.items()}, f"{series.length_ns(index) / 1e9:g}"
         )
-    if verdict:
-        yield from ("", *verdict[1])
+    if found.verdict:
+        yield from ("", *found.verdict[1])
+
+
+def as_table(found: Outliers) -> Iterator[Part]:
+    """What an outlier is, the outliers, the statistics, and the comparison."""
+    number, one = sum(found.slow.values()), found.kind.one
+    share = f" ({percent(number, found.total)} %)" if number else ""
+    yield from wrapped(
+        f"{number} of {count_of(found.total, one)}{share} take longer than {_limit(found.threshold, one)}."
+    )
+    if found.listed:
+        some = number > len(found.listed) > 1 and found.order == "latency"
+        yield f"The {len(found.listed)} slowest:" if some else ""
+        yield _listed_table(found)
+    for index, cells in found.counted:
+        yield ""
+        if found.series.last > found.series.first:
+            yield f"{found.series.shown(index)} to {found.series.shown_end(index)} s"
+        yield _statistics(found, cells, found.above.get(index, {}))
+    if found.verdict:
+        yield from ("", *found.verdict[1])
+
+
+def _limit(threshold: Threshold, one: str) -> str:
+    """The threshold in words."""
+    if threshold.reason == "given":
+        return duration(threshold.ns)
+    if threshold.median_ns is None or not threshold.reason.startswith("p"):
+        return f"{duration(threshold.ns)}, {threshold.reason}"
+    most = duration(outliers.TIMES_MEDIAN * threshold.median_ns)
+    return f"{duration(threshold.ns)}, {threshold.reason} (no {one} takes more than 10 times the median, {most})"
+
+
+def _listed_table(found: Outliers) -> ResultTable:
+    what: tuple[Column, ...]
+    if found.kind.per == "device":
+        where = text("dev", "device", lambda dev: device_name(found.names, dev)), text("kind", "I/O")
+        what = (*where, Column("sector", "sector"), Column("bytes", "bytes"))
+    else:
+        stage = (label("stage", "stage"),) if found.kind.per == "stage" else ()
+        what = (text("class", "class"), *stage, Column("op_id", "op"))
+    columns = (
+        Column("end_ns", "end (s)", lambda ns: seconds(ns, 6)), *what, label("thread", "thread"),
+        time("latency_ns", "latency (us)"),
+    )  # fmt: skip
+    return of_items(columns, [row | {"thread": who(row)} for row in found.listed])
+
+
+def _statistics(found: Outliers, cells: Cells, above: Cells) -> ResultTable:
+    """A row per device, class or stage; the one with the greatest latency first."""
+    slow = {group: cell.count for (group, _), cell in above.items()}
+    rows = [
+        (group, cell.count, slow.get(group, 0), cell.least, cell.mean, cell.most)
+        for (group, _), cell in sorted(cells.items(), key=lambda item: (-(item[1].most or 0), item[0]))
+    ]
+    columns = (label("group", found.kind.per), Column("count", f"{found.kind.one}s"), Column("above", "above"))
+    return ResultTable((*columns, *(time(f"{name}_ns", f"{name} (us)") for name in ("min", "mean", "max"))), rows)
 
 
 def _compared(
@@ -121,29 +210,23 @@ def compared(
     return document, lines
 
 
-def _document(
-    kind: Kind,
-    series: Series,
-    counted: list[tuple[int, Cells]],
-    slow: dict[str, int],
-    found: list[dict[str, Any]],
-    threshold: int,
-    verdict: tuple[dict[str, object], list[Part]] | None,
-) -> dict[str, object]:
+def _document(found: Outliers) -> dict[str, object]:
+    kind, series = found.kind, found.series
     return {
         "schema": "opline outliers 1",
         "zero_ns": series.zero_ns,
-        "threshold_ns": threshold,
-        "outliers": found,
-        f"outliers_by_{kind.per}": {name: n for name, n in sorted(slow.items()) if n},
+        "threshold_ns": found.threshold.ns,
+        "threshold": found.threshold.reason,
+        "outliers": found.listed,
+        f"outliers_by_{kind.per}": {name: n for name, n in found.slow.items() if n},
         "intervals": [
             {
                 "begin_ns": series.grid.begin_ns(i) - series.zero_ns,
                 kind.several: listed(kind, {name: c for (name, _), c in cells.items()}),
             }
-            for i, cells in counted
+            for i, cells in found.counted
         ],
-        "compared": verdict[0] if verdict else None,
+        "compared": found.verdict[0] if found.verdict else None,
     }
 
 

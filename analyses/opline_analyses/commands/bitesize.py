@@ -16,13 +16,16 @@ HELP = "sizes of the issued I/Os, in custom buckets"
 INTERMIXED = True  # SECONDS also behind options
 EXAMPLES = """\
 Every issued request counts, in the window of its issue, also without a
-completion. 1.0 -> 7.9 means from 1 KiB up to, but not including, 8 KiB.
+completion. The rows are powers of two, from the least size to the greatest.
+
+-b LIST prints as bitesize of perf-tools does: 1.0 -> 7.9 means from 1 KiB up
+to, but not including, 8 KiB. --style bitesize has its limits, "1 8 64 128".
 
 examples:
   opline bitesize run1
   opline bitesize run1 -b "8 16 32" -i writes
 """
-DEFAULT = "1 8 64 128"
+STYLES = {"table": None, "bitesize": "1 8 64 128"}  # with the limits of each
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
@@ -34,13 +37,17 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """What can be asked of a run, and of what happens now (`opline live`)."""
     parser.add_argument("duration", metavar="SECONDS", nargs="?", help="only what was issued in the first SECONDS")
-    parser.add_argument("-b", dest="limits", metavar="LIST", default=DEFAULT, help='limits in KiB ("%(default)s")')
+    parser.add_argument("-b", dest="limits", metavar="LIST", help='limits in KiB: "8 16 32" (default: powers of two)')
+    parser.add_argument("--style", choices=STYLES, default="table", help="whose layout (default: %(default)s)")
     add_io_filters(parser, sources=False, latency=False)
     add_form(parser, csv="CSV, bytes", json="JSON, bytes")
 
 
-def limits_of(text: str) -> tuple[int, ...]:
-    """The buckets' limits in bytes. Raises UsageError."""
+def limits_of(args: argparse.Namespace) -> tuple[int, ...] | None:
+    """The buckets' limits in bytes; None: powers of two. Raises UsageError."""
+    text = args.limits if args.limits is not None else STYLES[args.style]
+    if text is None:
+        return None
     try:
         found = tuple(int(float(word) * 1024) for word in text.split())
     except (ValueError, OverflowError) as error:
@@ -55,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     from opline_analyses.api.block import bitesize
     from opline_analyses.block.io_series import tables_needed
 
-    limits = limits_of(args.limits)
+    limits = limits_of(args)
     if args.duration is not None:
         if args.window is not None:
             raise UsageError("SECONDS is a window of its own: leave out --window.")

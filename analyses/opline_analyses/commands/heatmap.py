@@ -34,18 +34,21 @@ NAME = "heatmap"
 HELP = "latency, size or offset of all I/Os over time: terminal or SVG"
 EXAMPLES = """\
 Darker is more. Every I/O is in a cell: --minlat and --maxlat put the rest into
-a row below or above. -o FILE.svg, or > FILE.svg, draws a picture. There the
-mouse shows a cell's time, range, count and share, and a click shows the command
-for the cell's I/Os. The options of trace2heatmap.pl keep their names. opline
+a row below or above. The axis of latencies and sizes is logarithmic, the axis
+of offsets linear. -o FILE.svg, or > FILE.svg, draws a picture. There the mouse
+shows a cell's time, range, count and share, and a click shows the command for
+the cell's I/Os. The options of trace2heatmap.pl keep their names; --style
+trace2heatmap has its linear axis, too, and so has --steplat. opline
 also draws its two columns of text (a time, a value), and histograms of other
 tools (`opline hist --help` lists them), a column for each.
 
 examples:
   opline heatmap run1
-  opline heatmap run1 --log --map waited -i reads
-  opline heatmap run1 --log --percentiles 50,99
-  opline heatmap run1 -o latency.svg --grid --maxlat=15000 --title='15 ms'
-  opline heatmap --unitstime=us --unitslabel=us --grid trace.txt -o trace.svg
+  opline heatmap run1 --map waited -i reads
+  opline heatmap run1 --percentiles 50,99
+  opline heatmap run1 -o latency.svg --linear --maxlat=15000 --title='15 ms'
+  opline heatmap --style trace2heatmap --unitstime=us --unitslabel=us --grid
+    trace.txt -o trace.svg
   opline heatmap run1 --value offset -d sda -o offset.svg
   SOURCE | opline heatmap - --map waited
   SOURCE | opline heatmap - --style latencymap -n 60
@@ -66,7 +69,12 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """What can be asked of a run, and of what happens now (`opline live`)."""
     parser.add_argument("--value", choices=VALUES, default="latency", help="the vertical axis (default: latency)")
-    parser.add_argument("--log", action="store_true", help="a logarithmic axis (default: linear)")
+    parser.add_argument(
+        "--log", action="store_const", const=True, help="a logarithmic axis (default of latencies and sizes)"
+    )
+    parser.add_argument(
+        "--linear", dest="log", action="store_const", const=False, help="a linear axis (default of offsets, --steplat)"
+    )
     parser.add_argument("--map", choices=("count", "waited"), default="count", help="waited: time instead of I/Os")
     parser.add_argument(
         "--unit",
@@ -129,14 +137,15 @@ def _of_values(args: argparse.Namespace, kind: Kind, columns: int, number: int) 
         text = None if measure.known else getattr(args, name)
         return heatmap_of.number_of(asked, name, asked.units) if text is None else two_columns.value(text, f"--{name}")
 
-    least = int(batch.values.min()) if args.log and args.minlat is None else 0
+    log = asked.logarithmic
+    least = int(batch.values.min()) if log and args.minlat is None else 0
     low, high = bound("minlat") or least, bound("maxlat")
     most = int(batch.values.max()) if high is None else high - 1
     rise = bound("steplat")
     if rise is None and args.rows is None:
         rise = round_up(-(-(max(most, low) - low + 1) // number))
     bounded = args.minlat is not None or int(batch.values.min()) < low, high is not None
-    scale = scale_of(low, max(most, low), number, rise, args.log, bounded, measure.scale)
+    scale = scale_of(low, max(most, low), number, rise, log, bounded, measure.scale)
     tally = Tally(Grid(first, step), scale.buckets)
     tally.add(batch)
     lines: tuple[Line, ...] = ()
@@ -162,6 +171,8 @@ def run(args: argparse.Namespace) -> int:
     """Draws the map."""
     if args.style == "latencymap":
         return run_latencymap(args)
+    if args.style == "trace2heatmap" and args.log is None:
+        args.log = False
     kind = kind_as_asked(args.run, args.unitstime)
     if kind is None:
         return _of_run(args)

@@ -25,12 +25,15 @@ EXAMPLES = """\
 Each I/O counts once, in the interval of its completion. The counts of all
 intervals sum to the number of I/Os. A bucket holds low <= latency < high.
 Standard error has the number of uncounted I/Os, and the reason (no completion,
-no insert). --style prints as iolatency, SystemTap's @hist_log and bcc's
-biolatency do. iolatency_micro has I/Os per second and the time waited, in us
-per second, exact (--compat: 1.5 times the lower bound for each). latencymap
-makes records for LatencyMap.py. opline also reads histograms of other tools:
-PyLatencyMap's records, SystemTap's, DTrace's, bcc's and bpftrace's text,
-biolatency -j, NetApp's counters; and Oracle's 10046 trace.
+no insert). If all latencies lie within six powers of two, the text has four
+rows for each power of two; CSV and JSON always have powers of two.
+
+--style prints as iolatency, SystemTap's @hist_log and bcc's biolatency do.
+iolatency_micro has I/Os per second and the time waited, in us per second, exact
+(--compat: 1.5 times the lower bound for each). latencymap makes records for
+LatencyMap.py. opline also reads histograms of other tools: PyLatencyMap's
+records, SystemTap's, DTrace's, bcc's and bpftrace's text, biolatency -j,
+NetApp's counters; and Oracle's 10046 trace.
 
 examples:
   opline hist run1
@@ -57,9 +60,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--per", "--by", choices=sorted(io_filter.PER), help="a histogram for each, side by side")
     parser.add_argument(
         "--buckets",
-        choices=("log2", "fine", "linear"),
-        default="log2",
-        help="powers of two (default), those in 4, steps",
+        choices=("auto", "log2", "fine", "linear"),
+        default="auto",
+        help="powers of two, those in 4, steps; auto (default): log2, and fine in the text if the range is small",
     )
     parser.add_argument("--step", metavar="T", help="with --buckets linear: the step (10us)")
     parser.add_argument("--unit", choices=("ns", "us", "ms", "s"), help="of the edges (default: us; iolatency: ms)")

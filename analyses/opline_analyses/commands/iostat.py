@@ -27,20 +27,23 @@ HELP = "rates, sizes, latencies, queue and utilisation per interval"
 INTERMIXED = True  # INTERVAL and COUNT also behind options
 STYLES = ("dtrace", "linux", "solaris")
 EXAMPLES = """\
-Any interval, down to a microsecond. The time is the interval's end, in seconds
-from the run's first event. An I/O counts in the interval of its completion. Its
-latency is from issue to completion; --from and --to change that. With -x the
+A row per device, as iostat -x of sysstat: r_await and w_await in ms; o/s
+flushes and discards; areq-sz in KiB; aqu-sz and %util exact, of all I/Os in
+flight in the interval. Without INTERVAL the row is of the whole run. The
 latency is from getrq to the end, with the flush behind the data, as iostat's
-await. -x prints a row per device: r_await and w_await in ms; o/s flushes and
-discards; areq-sz in KiB; aqu-sz and %util exact, of all I/Os in flight in the
-interval. --style solaris: wait and %w before the issue, actv and %b at the
+await; --from and --to change that. An interval can be as short as a
+microsecond. The time is the interval's end, in seconds from the run's first
+event. An I/O counts in the interval of its completion.
+
+--style dtrace: seven columns of all devices together, latencies from issue to
+completion. --style solaris: wait and %w before the issue, actv and %b at the
 device.
 
 examples:
   opline iostat run1
-  opline iostat run1 0.1 --window 153:155
-  opline iostat run1 -x
-  opline iostat run1 1 -x -d sda -d sdb --csv > iostat.csv
+  opline iostat run1 1
+  opline iostat run1 1 -d sda -d sdb --csv > iostat.csv
+  opline iostat run1 0.1 --window 153:155 --style dtrace
 """
 
 
@@ -53,17 +56,16 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """What can be asked of a run, and of what happens now (`opline live`)."""
     add_intervals(parser, "a row for each: 1 (seconds), 0.1, 10ms")
-    parser.add_argument("-x", dest="extended", action="store_true", help="per device; without INTERVAL: all in one row")
-    parser.add_argument("--style", choices=STYLES, help="whose columns (default: dtrace's seven; with -x: linux)")
-    parser.add_argument("--per-device", action="store_true", help="a row per device also without -x")
+    parser.add_argument("-x", dest="extended", action="store_true", help="the default: iostat -x of sysstat")
+    parser.add_argument("--style", choices=STYLES, default="linux", help="whose columns (default: linux)")
+    parser.add_argument("--per-device", action="store_true", help="with --style dtrace: a row per device")
     add_io_filters(parser)
     add_form(parser, csv="CSV: counts, bytes and ns of each interval, no rates", json="the same as JSON")
 
 
 def style_of(args: argparse.Namespace) -> tuple[str, bool]:
     """Whose columns, and whether there is a row per device."""
-    style = args.style or ("linux" if args.extended else "dtrace")
-    return style, style != "dtrace" or args.per_device or args.extended
+    return args.style, args.style != "dtrace" or args.per_device or args.extended
 
 
 def check(args: argparse.Namespace) -> None:

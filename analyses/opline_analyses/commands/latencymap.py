@@ -52,8 +52,11 @@ def arguments(argv: Sequence[str]) -> list[str]:
 
 def add_latencymap(parser: argparse.ArgumentParser) -> None:
     """The options that LatencyMap.py has, under its names."""
+    parser.add_argument(
+        "--style", choices=("map", "trace2heatmap", "latencymap"), default="map",
+        help="map (default), trace2heatmap.pl's linear axis, or PyLatencyMap's two maps",
+    )  # fmt: skip
     group = parser.add_argument_group("--style latencymap, whose options these are")
-    group.add_argument("--style", choices=("map", "latencymap"), default="map", help="PyLatencyMap's two maps")
     group.add_argument("--num_records", metavar="N", type=int, help="so many columns (90); also -n N")
     group.add_argument("--min_bucket", metavar="E", type=int, default=-1, help="lowest row: 2^E (-1: by the unit)")
     group.add_argument("--max_bucket", metavar="E", type=int, default=64, help="highest row: 2^E (64: 12 rows)")

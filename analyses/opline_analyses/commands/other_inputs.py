@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _OF_IOS: tuple[tuple[str, str, Any], ...] = (
     ("model", "--model", None), ("reader", "--reader", None), ("extents", "--extents", []),
-    ("max_loss", "--max-loss", None), ("per", "--per", None), ("buckets", "--buckets", "log2"),
+    ("max_loss", "--max-loss", None), ("per", "--per", None), ("buckets", "--buckets", "auto"),
     ("compat", "--compat", False), ("device", "--device", None), ("io", "--io", None), ("size", "--size", None),
     ("comm", "--comm", None), ("pid", "--pid", None), ("tid", "--tid", None), ("op_class", "--class", None),
     ("cgroup", "--cgroup", None), ("object", "--object", None),

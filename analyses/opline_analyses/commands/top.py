@@ -62,7 +62,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(
         every=None,
         count=None,
-        style=None,
+        style="linux",
         extended=True,
         per_device=True,
         latency=None,

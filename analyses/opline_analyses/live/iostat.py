@@ -92,7 +92,7 @@ class Iostat(Intervals):
     def summary(self) -> bytes:
         """Its rows have no sum; what they do not show is said."""
         if self.style == "dtrace" and self.others:
-            talk(f"{self.others} flushes and discards are neither reads nor writes: -x has them in o/s.")
+            talk(f"{self.others} flushes and discards are neither reads nor writes: --style linux has them in o/s.")
         return b""
 
 

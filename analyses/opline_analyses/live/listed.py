@@ -12,10 +12,10 @@ from opline_analyses.base.quantities import duration_ns
 from opline_analyses.base.result_table import encoded, json_text, of_items
 from opline_analyses.base.text import count_of
 from opline_analyses.block import io_filter, io_log
-from opline_analyses.block.outliers import KINDS, banner, is_outlier_sql, table_lines, warning
+from opline_analyses.block.outliers import KINDS, THRESHOLD_US, banner, is_outlier_sql, table_lines, warning
 from opline_analyses.block.outliers_result import compared, listed
 from opline_analyses.commands.log import lines_of
-from opline_analyses.commands.outliers import threshold_ns
+from opline_analyses.commands.outliers import WARNINGS, threshold_ns
 from opline_analyses.intervals.buckets import PowerOfTwo
 from opline_analyses.intervals.intervals import Cell, Tally, by_group
 from opline_analyses.live.due import Due
@@ -88,7 +88,9 @@ class Outliers(Intervals):
         step = duration_ns(args.interval, "INTERVAL") if args.interval is not None else 10 * SECOND
         if step == 0:
             raise UsageError(f"INTERVAL {args.interval}: must be more than 0.")
-        self.threshold = threshold_ns(args)
+        given = threshold_ns(args)
+        self.threshold = THRESHOLD_US * 1000 if given is None else given
+        args.limit = WARNINGS if args.limit is None else args.limit
         self.kind = KINDS[args.of]
         self.whole: Cells = {}
         self.slow: dict[str, int] = {}

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 from opline.errors import UsageError
 from opline_analyses.base.quantities import duration_ns
 from opline_analyses.block import io_filter
-from opline_analyses.block.bitesize_result import result
+from opline_analyses.block.bitesize_result import buckets, result
 from opline_analyses.block.io_series import Series
 from opline_analyses.block.io_sources import issued
 from opline_analyses.commands import heatmap
 from opline_analyses.commands.bitesize import limits_of
-from opline_analyses.intervals.buckets import Listed
 from opline_analyses.intervals.intervals import Grid, Tally
 from opline_analyses.live.view import SECOND, View, formed
 from opline_analyses.pictures.heatmap import MOST_COLUMNS, Scale, map_of, scale_of
@@ -36,9 +35,9 @@ class Bitesize(View):
     """How large the I/Os are that were issued, those too that do not complete."""
 
     def __init__(self, args: argparse.Namespace, settled: Snapshot, under_way: Snapshot) -> None:
-        self.limits = limits_of(args.limits)
+        self.limits = limits_of(args)
         super().__init__(args, settled, under_way, issued())
-        self.tally = Tally(Grid(0, 1 << 62), Listed(self.limits))
+        self.tally = Tally(Grid(0, 1 << 62), buckets(self.limits))
 
     def again(self) -> None:
         """See View."""
@@ -60,7 +59,8 @@ class Bitesize(View):
 class Heatmap(View):
     """At most so many columns as fit: when they are full, two and two become one, so that all of it stays in sight.
 
-    The rows are powers of two, or these split, as the greatest value is not known; with --maxlat they can be equal.
+    The rows are powers of two, or these split, as the greatest value is not known; with --maxlat and --linear they are
+    equal.
     """
 
     def __init__(self, args: argparse.Namespace, settled: Snapshot, under_way: Snapshot) -> None:
@@ -73,12 +73,12 @@ class Heatmap(View):
             raise UsageError("--rows must be 1 or more.")
         low, high = (number_of(asked, name, asked.units) for name in ("minlat", "maxlat"))
         rise = number_of(asked, "steplat", asked.units)
-        args.log = args.log or high is None
+        log = asked.logarithmic or high is None
         bounded = low is not None, high is not None
         most = MOST[args.value] if high is None else high - 1
         self._trims = high is None
         rows = 64 if self._trims else number
-        self.scale = scale_of(low or 0, most, rows, rise, args.log, bounded, self.measure.scale)
+        self.scale = scale_of(low or 0, most, rows, rise, log, bounded, self.measure.scale)
         super().__init__(args, settled, under_way)
         self.rows = self.rows.placed_by(args.value)
         step = duration_ns(args.stepsec, "--stepsec") if args.stepsec is not None else SECOND // 10

@@ -27,7 +27,7 @@ class HeatmapOptions(Given):
 
     source: tuple[str, ...] = ()
     value: str = "latency"
-    log: bool = False
+    log: bool | None = None  # None: as ``logarithmic`` says
     map: str = "count"
     unit: str | None = None
     minlat: str | None = None
@@ -44,6 +44,11 @@ class HeatmapOptions(Given):
     boxsize: int = 8
     fonttype: str = "Verdana"
     fontsize: int = 12
+
+    @property
+    def logarithmic(self) -> bool:
+        """Whether the vertical axis is: of latencies and sizes, unless rows of one height are asked for."""
+        return self.value != "offset" and self.steplat is None if self.log is None else self.log
 
     @property
     def units(self) -> str:
@@ -90,7 +95,7 @@ def _scale(run: Run, rows: io_filter.Rows, asked: HeatmapOptions, measure: Measu
         sql, parameters = io_filter.counted_sql(rows, f"min({measure.sql}), max({measure.sql})")
         least, most = run.row(sql, parameters)
         if low is None:
-            low = int(least or 0) if asked.log or asked.value == "offset" else 0
+            low = int(least or 0) if asked.logarithmic or asked.value == "offset" else 0
             lowest = asked.value == "offset"
         high = int(most or 0) if high is None else high
     bounded = asked.minlat is not None, asked.maxlat is not None
@@ -103,7 +108,7 @@ def _scale(run: Run, rows: io_filter.Rows, asked: HeatmapOptions, measure: Measu
         step = -(-(max(high, low) - low + 1) // number)
         step = round_up(step) if asked.value == "latency" else 1 << (step - 1).bit_length()
         low -= low % step if lowest else 0
-    return scale_of(low, max(high, low), number, step, asked.log, bounded, measure.scale)
+    return scale_of(low, max(high, low), number, step, asked.logarithmic, bounded, measure.scale)
 
 
 def stepsec(asked: HeatmapOptions) -> int | None:

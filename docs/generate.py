@@ -59,6 +59,30 @@ def command_pages() -> None:
         print(f"## opline {module.NAME}\n\n```text\n{shown}\n```\n")
 
 
+def vocabulary() -> None:
+    """The filters with their meanings, which command has which, and why a command lacks some."""
+    from opline_analyses.cli import parser_of
+    from opline_analyses.commands.vocabulary import VOCABULARY, lacking, options_of
+
+    print("| option | meaning |\n|---|---|")
+    for option, meaning in VOCABULARY.items():
+        print(f"| `{option}` | {meaning} |")
+    print(f"\n| | {' | '.join(option.removeprefix('--') for option in VOCABULARY)} |\n|---|{'---|' * len(VOCABULARY)}")
+    modules = command_modules()
+    for module in modules:
+        has = options_of(parser_of(str(module.NAME)))
+        print(f"| `{module.NAME}` | {' | '.join('x' if option in has else '–' for option in VOCABULARY)} |")
+    print("\n| command | lacks | because |\n|---|---|---|")
+    for module in modules:
+        reasons: dict[str, list[str]] = {}
+        for option, reason in lacking(getattr(module, "LACKS", {})).items():
+            reasons.setdefault(reason, []).append(option)
+        for reason, options in reasons.items():
+            shown = "all filters" if len(options) > 8 else ", ".join(f"`{option}`" for option in options)
+            print(f"| `{module.NAME}` | {shown} | {reason} |")
+    print()
+
+
 def tables() -> None:
     """Every table of a run with its columns."""
     from opline.store.schema import TABLES

@@ -180,7 +180,7 @@ def test_a_window_is_since_and_until(trace: Trace, said: Said) -> None:
         (("-d", "sdx"), 2, "No device sdx: the recording has loop0, vda, zram0, loop1"),
         (("--window", "1:2", "--since", "1"), 2, "leave out either"),
         (("--window", "10ms"), 2, "--at T is its middle"),
-        (("--since", "x"), 2, "is not a time"),
+        (("--since", "x"), 2, "--since x: not a time"),
     ],
 )
 def test_what_means_nothing_is_said(

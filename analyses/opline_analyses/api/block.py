@@ -60,13 +60,13 @@ def requests(
     """A row per block request: steps, owner, queue met. ``owned``: only those that serve an op; ``order``: time, q2c,
     d2c or size. Raises UsageError.
     """
-    from opline_analyses.block.io_filter import all_ids, rows_of, tell_nothing
+    from opline_analyses.block.io_filter import all_ids, chosen_ids, rows_of, tell_nothing
     from opline_analyses.block.io_sources import requests as source
     from opline_analyses.block.request_text import result
     from opline_analyses.block.requests import Wanted
 
     rows = rows_of(run, filters, source(parts=True))
-    meant = all_ids(rows)
+    meant = chosen_ids(rows) or all_ids(rows)
     if not run.row(f"SELECT count(*) FROM ({meant[0]})", meant[1])[0]:
         tell_nothing(run, rows)
     return result(run, Wanted(meant, owned, order, limit))

@@ -51,13 +51,19 @@ def instant(text: str, option: str) -> Instant:
     return Instant(after, False)
 
 
-def window_instants(window: str | None, at: str | None) -> tuple[Instant | None, Instant | None]:
-    """From when until when --window and --at mean; None is open. Raises UsageError."""
+def window_instants(
+    window: str | None, at: str | None, since: str | None = None, until: str | None = None
+) -> tuple[Instant | None, Instant | None]:
+    """From when until when --window and --at, or --since and --until mean; None is open. Raises UsageError."""
     if window is None:
         if at is not None:
             raise UsageError("--at is the middle of a window: say how long with --window 10ms.")
-        return None, None
-    since, colon, until = window.partition(":")
+        return None if since is None else instant(since, "--since"), None if until is None else instant(
+            until, "--until"
+        )
+    if since is not None or until is not None:
+        raise UsageError("--window is --since and --until in one: leave out either.")
+    begin, colon, end = window.partition(":")
     if at is not None:
         if colon:
             raise UsageError(f"--window {window} says its begin and end itself: leave out --at.")
@@ -66,7 +72,7 @@ def window_instants(window: str | None, at: str | None) -> tuple[Instant | None,
         return Instant(begin_ns, middle.absolute), Instant(begin_ns + length, middle.absolute)
     if not colon:
         raise UsageError(f"--window {window}: from where? --at T is its middle; or give FROM:TO in seconds.")
-    first, last = (instant(text, "--window") if text else None for text in (since, until))
+    first, last = (instant(text, "--window") if text else None for text in (begin, end))
     if first and last and first.absolute == last.absolute and first.ns >= last.ns:
         raise UsageError(f"--window {window}: it ends before it begins.")
     return first, last

@@ -192,6 +192,15 @@ class ResultTable:
         unknown = [row for row in self.rows[:end] if row[place] is None]
         return self.with_rows([*known, *unknown, *self.rows[end:]])
 
+    def first(self, number: int | None) -> ResultTable:
+        """The first rows, and the sums at the end; a note says how many are left out. None: as it is."""
+        end = len(self.rows) - self.totals
+        if number is None or number >= end:
+            return self
+        found = self.with_rows([*self.rows[:number], *self.rows[end:]])
+        found.notes = (*self.notes, f"not shown: {end - number} rows (--limit)")
+        return found
+
     def without_small(self, least: float) -> ResultTable:
         """Without the rows, but sums, whose share is less; a note says how many these are. Raises UsageError where
         there are no shares.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One vocabulary for which I/Os are meant, on every command: device, kind, size, process, thread, class, latency, time.
+"""Which I/Os are meant, on every command: device, kind, size, process, thread, class, latency, time.
 
 Takes `IoFilters`, in the command line's texts; gives the SQL of the rows that they mean, batches of them for the engine
 (`intervals`), and how many rows could not be counted, by reason. Times count from the run's first event.
@@ -14,12 +14,12 @@ from opline.talk import talk
 from opline.values import Value
 from opline_analyses.base.filters import window_instants
 from opline_analyses.base.given import Given
-from opline_analyses.base.quantities import Limits, duration_ns, limits, seconds, size_bytes
+from opline_analyses.base.quantities import Limits, limits, seconds, size_bytes
 from opline_analyses.base.text import count_of, device_name
 from opline_analyses.block.io_sources import Source, needing, source_of
 from opline_analyses.runs.cgroups import meant, names
 from opline_analyses.runs.devices import devices_condition
-from opline_analyses.runs.selection import NO_CLASS, any_glob, refuse_unknown
+from opline_analyses.runs.selection import NO_CLASS, any_glob, latency_limits, refuse_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,6 +54,8 @@ class IoFilters(Given):
     object: Sequence[str] | None = None
     op_class: Sequence[str] | None = None
     latency: str | None = None
+    since: str | None = None
+    until: str | None = None
     window: str | None = None
     at: str | None = None
     of: str = "requests"
@@ -110,10 +112,12 @@ def bounds(run: Run) -> tuple[int, int]:
 
 
 def window(filters: IoFilters, zero_ns: int) -> Window:
-    """The window that --window and --at mean. Raises UsageError."""
-    since, until = (None if t is None else t.after(zero_ns) for t in window_instants(filters.window, filters.at))
+    """The window that --since and --until, or --window and --at mean. Raises UsageError."""
+    instants = window_instants(filters.window, filters.at, filters.since, filters.until)
+    since, until = (None if t is None else t.after(zero_ns) for t in instants)
     if since is not None and until is not None and since >= until:
-        raise UsageError(f"--window {filters.window}: it ends before it begins.")
+        option = f"--window {filters.window}" if filters.window else f"--since {filters.since} --until {filters.until}"
+        raise UsageError(f"{option}: it ends before it begins.")
     return Window(since, until)
 
 
@@ -188,7 +192,7 @@ def rows_of(run: Run, filters: IoFilters, source: Source | None = None) -> Rows:
         source,
         " AND ".join(sql for sql, _ in found) or "true",
         tuple(value for _, values in found for value in values),
-        limits(text, "--latency", lambda t, o: duration_ns(t, o, "us")) if text else Limits(),
+        latency_limits(text) if text else Limits(),
         window(filters, zero_ns),
         zero_ns,
         last_ns,

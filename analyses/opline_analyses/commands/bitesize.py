@@ -13,6 +13,12 @@ from opline_analyses.commands.options import add_io_filters, io_filters
 
 NAME = "bitesize"
 HELP = "sizes of the issued I/Os, in custom buckets"
+#: What it lacks of the vocabulary (options.py), and why.
+LACKS = {
+    "--latency": "every issued request counts, also without a completion",
+    "--slowest": "an issued request has no latency yet",
+    "--limit --sort": "a histogram has all its rows, in the order of the sizes",
+}
 INTERMIXED = True  # SECONDS also behind options
 EXAMPLES = """\
 Every issued request counts, in the window of its issue, also without a
@@ -64,8 +70,8 @@ def run(args: argparse.Namespace) -> int:
 
     limits = limits_of(args)
     if args.duration is not None:
-        if args.window is not None:
-            raise UsageError("SECONDS is a window of its own: leave out --window.")
+        if args.window is not None or args.since is not None or args.until is not None:
+            raise UsageError("SECONDS is a window of its own: leave out --window, --since and --until.")
         duration_ns(args.duration, "SECONDS")
         args.window = f":{args.duration}"
     with opened(args, tables=tables_needed(io_filters(args))) as opened_run:

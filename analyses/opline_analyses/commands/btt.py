@@ -11,6 +11,8 @@ from opline_analyses.commands.options import add_io_filters, io_filters
 
 NAME = "btt"
 HELP = "the block layer's intervals per device: btt's tables, but exact"
+#: What it lacks of the vocabulary (options.py), and why.
+LACKS = {"--slowest": "an interval is of all bios or requests; --latency chooses requests"}
 EXAMPLES = """\
 Seconds with nine decimals, as in btt. Q queued, M merged, G allocated, I
 inserted, D issued, C completed. Each interval is of bios or requests with both

@@ -12,6 +12,11 @@ from opline_analyses.commands.options import add_io_filters, io_filters
 
 NAME = "burst"
 HELP = "bursts that a mean hides, whether they return, and where to look"
+#: What it lacks of the vocabulary (options.py), and why.
+LACKS = {
+    "--slowest": "a burst is of all I/Os; --latency chooses some",
+    "--limit --sort": "bursts stand in the order of time, few in number",
+}
 INTERMIXED = True  # INTERVAL also behind options
 EXAMPLES = """\
 A burst is a stretch of intervals above the mean. Its peak is at least 4 times

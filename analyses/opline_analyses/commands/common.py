@@ -219,7 +219,8 @@ def output(path: Path | None) -> Iterator[BinaryIO]:
 
 
 def add_table(parser: argparse.ArgumentParser) -> None:
-    """--sort."""
+    """--sort, --limit and --least."""
+    parser.add_argument("--limit", dest="most_rows", metavar="N", type=positive, help="the first N rows")
     parser.add_argument(
         "--sort", dest="column", metavar="COLUMN", help="order of the rows: by a column of --csv, the largest first"
     )
@@ -231,7 +232,7 @@ def add_table(parser: argparse.ArgumentParser) -> None:
 def write(args: argparse.Namespace, found: ResultTable, form: str | None = None) -> None:
     """A result in the form that is asked for (`add_form`, or ``form``), where it is to go (`add_output`)."""
     form = form or ("csv" if getattr(args, "csv", False) else "json" if getattr(args, "json", False) else "text")
-    found = found.sorted(getattr(args, "column", None))
+    found = found.sorted(getattr(args, "column", None)).first(getattr(args, "most_rows", None))
     if form == "csv":
         with csv_output(args) as out:
             out.writelines(piece.encode() for piece in found.csv())

@@ -32,6 +32,12 @@ PICTURES = (".png", ".svg", ".pdf")
 DPI = 110
 NAME = "compare"
 HELP = "what has changed between two runs, or several of each: verdicts"
+#: What it lacks of the vocabulary (options.py), and why.
+LACKS = {
+    "--slowest": "the number of slow ops depends on the length of a run; --latency does not",
+    "--limit": "the figures are few; --all shows each (--limit PERCENT is an old name of --matters)",
+    "--sort": "the figures are in the order of an op's way: the runs have the same order",
+}
 EXAMPLES = """\
 A and B are runs, recordings, or baselines (files of --save). With several runs
 of each side, -- or --with stands between the sides. The run is the unit: ops of
@@ -84,13 +90,13 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_filters(parser)
     add_tainted(parser)
     parser.add_argument(
-        "--limit",
-        dest="matters",
+        "--matters",
         metavar="PERCENT",
         type=_percent,
         default=0.05,
         help="a change below does not matter (default: 5)",
     )
+    parser.add_argument("--limit", dest="matters", type=_percent, help=argparse.SUPPRESS)  # its name until 0.1
     parser.add_argument("--all", action="store_true", help="a line for each figure, told or not")
     parser.add_argument("--save", metavar="FILE", type=output_path, help="write the runs' figures to FILE, a baseline")
     parser.add_argument(

@@ -13,6 +13,11 @@ from opline_analyses.commands.options import add_filters, op_filters
 
 NAME = "coverage"
 HELP = "how much of the time that the client reports is accounted for"
+#: What it lacks of the vocabulary (options.py), and why.
+LACKS = {
+    "--slowest": "the client's mean is of all ops",
+    "--limit --sort": "the parts sum to the client's mean, in the order of an op's way",
+}
 EXAMPLES = (
     """\
 opline compares the stages with the mean latency in the client's report (without

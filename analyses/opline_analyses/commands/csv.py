@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from opline import _core
 from opline.correlation import feed_csv, recording_of
 from opline.population import population_in
 from opline.store.run import BareTrace
@@ -31,6 +30,11 @@ from opline_analyses.runs.selection import selection
 
 NAME = "csv"
 HELP = "one row per op, one column per stage"
+#: What it lacks of the vocabulary (options.py), and why.
+LACKS = {
+    "--sort": "rows are in the order of the ops' begins, of --slowest by latency",
+    "--csv --json": "the output is CSV; `opline ops --json` has the same ops",
+}
 _COLUMNS = "\n".join(f"  {column:11} {meaning}" for column, meaning in FIXED)
 EXAMPLES = f"""\
 columns:
@@ -70,17 +74,14 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Writes the CSV."""
-    some = op_filters(args).given or any(
-        getattr(args, name) is not None for name in ("op", "at", "slowest", "limit", "client_log")
-    )
+    some = op_filters(args).given or any(getattr(args, name) is not None for name in ("op", "limit", "client_log"))
     trace = None if some else bare_trace(args)
     if trace is not None and not any(map(find_log, _places(args, trace))):
         status = _of_trace(args, trace, args.all_programs)
         if status is None:
             status = _of_trace(args, trace, all_programs=True)
         return status or 0
-    with collector(args.stages) as rows:
-        return _of_run(args, rows)
+    return of_run(args, args.all, args.stages, args.client_log)
 
 
 def _places(args: argparse.Namespace, trace: BareTrace) -> list[Path]:
@@ -123,21 +124,23 @@ def _of_trace(args: argparse.Namespace, trace: BareTrace, all_programs: bool) ->
     return 0
 
 
-def _of_run(args: argparse.Namespace, rows: _core.OpCsv) -> int:
-    with opened(args, tables=("ops", "stages", "links", "bios")) as opened_run:
+def of_run(args: argparse.Namespace, incomplete: bool, stages: bool = False, client_log: Path | None = None) -> int:
+    """Writes the ops that the options choose, ``incomplete`` ones too; with ``stages`` a row per interval."""
+    tables = ("ops", "stages", "links", "bios")
+    with collector(stages) as rows, opened(args, tables=tables) as opened_run:
         which = selection(opened_run, op_filters(args))
-        if not args.all:
+        if not incomplete:
             (left_out,) = opened_run.row(
                 f"SELECT count(*) FROM ops o WHERE ({which.where}) AND NOT o.complete", which.parameters
             )
             _tell_left_out(left_out)
             which = which.also("o.complete")
-        log = args.client_log or next(filter(None, map(find_log, opened_run.places())), None)
-        if log and not args.stages:
+        log = client_log or next(filter(None, map(find_log, opened_run.places())), None)
+        if log and not stages:
             from opline_analyses.client.client_log import join_client_log
 
             join_client_log(opened_run, log)
-        feed(opened_run, which, rows, stages=args.stages, client=log is not None)
+        feed(opened_run, which, rows, stages=stages, client=log is not None)
         with csv_output(args) as out:
-            write(rows, out, stages=args.stages)
+            write(rows, out, stages=stages)
     return 0

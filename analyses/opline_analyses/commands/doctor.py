@@ -17,9 +17,15 @@ from opline.capture.probes.offers import Offers, offers
 from opline.errors import UsageError
 from opline.talk import shown
 from opline_analyses.base.result_table import json_text
+from opline_analyses.commands.vocabulary import CHOICE, FILTERS
 
 NAME = "doctor"
 HELP = "what this machine can capture, with what, and what to install"
+#: What it lacks of the vocabulary (options.py), and why.
+LACKS = {
+    f"{FILTERS} {CHOICE}": "it is about the machine",
+    "--csv --output": "one short report",
+}
 EXAMPLES = """\
 examples:
   opline doctor

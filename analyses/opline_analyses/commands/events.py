@@ -20,10 +20,17 @@ from opline_analyses.base import filters
 from opline_analyses.base.quantities import seconds
 from opline_analyses.commands.arguments import positive
 from opline_analyses.commands.common import add_form, csv_output, input_path, output, refuse_other
-from opline_analyses.commands.options import add_device, add_threads, add_window
+from opline_analyses.commands.options import add_device, add_threads, add_times
 
 NAME = "events"
 HELP = "a trace's events, decoded, one per line"
+#: What it lacks of the vocabulary (options.py), and why.
+LACKS = {
+    "--class --object": "an event is of no op: `opline ops`",
+    "--cgroup": "an event names a thread, and only a run knows its cgroup",
+    "--latency --slowest": "an event has no duration",
+    "--sort": "events are in the order in which opline sees them",
+}
 EXAMPLES = """\
 Each line: time (raw monotonic ns), host, channel, CPU, event, { contexts },
 { fields }. Lines that begin with # are intervals with discarded events, and
@@ -51,19 +58,6 @@ ALL_BITS = 2**64 - 1
 MAJOR_BITS = 20  # a device's number is major << 20 | minor
 
 
-def _instant(text: str) -> filters.Instant:
-    """Seconds from the first event, exactly, or a line's own time."""
-    try:
-        value = filters.instant(text, "")
-    except UsageError as error:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a time (9.5, 9.5s, 10ms) nor absolute nanoseconds"
-        ) from error
-    if not 0 <= value.ns <= ENDLESS:
-        raise argparse.ArgumentTypeError(f"{text} is out of range")
-    return value
-
-
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """The trace and what to show of it."""
     parser.add_argument(
@@ -78,14 +72,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--names", metavar="GLOB", default="*", help="whose name matches (default: all)")
     add_device(group)
     add_threads(group, "of")
-    add_window(group, "that happened")
-    group.add_argument(
-        "--since",
-        metavar="T",
-        type=_instant,
-        help="at T or later: 9.5 (seconds) or 10ms from the first event, or absolute ns",
-    )
-    group.add_argument("--until", metavar="T", type=_instant, help="before T")
+    add_times(group, "happened")
     add_form(parser, json="JSON, an object per line, nanoseconds")
 
 
@@ -118,10 +105,10 @@ def _devices(args: argparse.Namespace) -> dict[str, list[tuple[int, int]]]:
 
 def _filter(args: argparse.Namespace) -> dict[str, Any]:
     """As the printer takes it. Raises UsageError."""
-    since, until = filters.window_instants(args.window, args.at)
-    if args.window is not None and (args.since or args.until):
-        raise UsageError("--window is --since and --until in one: leave out either.")
-    since, until = since or args.since, until or args.until
+    since, until = filters.window_instants(args.window, args.at, args.since, args.until)
+    for moment in filter(None, (since, until)):
+        if not 0 <= moment.ns <= ENDLESS:
+            raise UsageError(f"--since and --until: {moment.ns} ns is out of range.")
     wanted: dict[str, Any] = {
         "form": "json" if args.json else "csv" if args.csv else "text",
         "names": args.names,

@@ -17,6 +17,11 @@ from opline_analyses.runs.selection import selection
 NAME = "export"
 STATUS_PART = 3  # the collector did not take all: as of a recording in which something is missing
 HELP = "the run for Perfetto, Jaeger, Prometheus, flame graphs and others"
+#: What it lacks of the vocabulary (options.py), and why.
+LACKS = {
+    "--sort": "each format has its own order",
+    "--csv --json": "--to names the format; `opline csv` and `opline ops --json` have the same ops",
+}
 FORMATS = ("perfetto", "chrome", "otlp", "otlp-json", "jaeger", "speedscope", "folded", "openmetrics", "arrow", "lami")
 MEDIA = {"otlp": "application/x-protobuf", "otlp-json": "application/json"}
 # Of the extra `export` of setup.cfg, by the module that is missing without them.

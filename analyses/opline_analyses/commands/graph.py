@@ -7,7 +7,7 @@ import argparse
 
 from opline.errors import UsageError
 from opline_analyses.commands.common import add_output, add_run, add_safe_cells, add_table, opened, output, write
-from opline_analyses.commands.options import add_filters, add_tainted, op_filters
+from opline_analyses.commands.options import add_filters, add_slowest, add_tainted, op_filters
 from opline_analyses.runs.selection import selection
 
 NAME = "graph"
@@ -45,6 +45,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--diff", nargs=2, metavar=("A", "B"), help="compare run B with run A")
     add_tainted(parser)
     add_filters(parser)
+    add_slowest(parser)
     add_table(parser)
     add_output(parser)
     add_safe_cells(parser)

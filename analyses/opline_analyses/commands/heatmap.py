@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 
 NAME = "heatmap"
 HELP = "latency, size or offset of all I/Os over time: terminal or SVG"
+#: What it lacks of the vocabulary (options.py), and why.
+LACKS = {
+    "--slowest": "a map is of all I/Os; --latency chooses some",
+    "--limit --sort": "a map has all its rows (--rows, --maxcol)",
+}
 EXAMPLES = """\
 Darker is more. Every I/O is in a cell: --minlat and --maxlat put the rest into
 a row below or above. The axis of latencies and sizes is logarithmic, the axis

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 NAME = "hist"
 HELP = "latency distributions: per interval, per device, side by side"
+#: What it lacks of the vocabulary (options.py), and why.
+LACKS = {
+    "--slowest": "a distribution is of all I/Os; --latency chooses some",
+    "--limit --sort": "a histogram has all its rows, in the order of the latencies; COUNT ends after N intervals",
+}
 INTERMIXED = True  # INTERVAL and COUNT also behind options
 STYLES = ("table", "iolatency", "iolatency_micro", "hist_log", "biolatency", "latencymap")
 EXAMPLES = """\

@@ -6,9 +6,15 @@ from __future__ import annotations
 import argparse
 
 from opline_analyses.commands.common import add_form, file_path, write
+from opline_analyses.commands.vocabulary import FILTERS
 
 NAME = "hosts"
 HELP = "the hosts of a cluster: clock offset, rate, bound, messages"
+#: What it lacks of the vocabulary (options.py), and why.
+LACKS = {
+    FILTERS: "it is about clocks",
+    "--slowest --limit": "a row is a host, and a cluster has few",
+}
 EXAMPLES = """\
 offset: the host's clock minus that of the reference, in the middle of the
 recording. rate: how much faster the host's clock runs. bound: how far a time

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 NAME = "iostat"
 HELP = "rates, sizes, latencies, queue and utilisation per interval"
+#: What it lacks of the vocabulary (options.py), and why.
+LACKS = {
+    "--slowest": "rates are of all I/Os; --latency chooses some",
+    "--limit --sort": "rows are in the order of time and of the devices' numbers; COUNT ends after N intervals",
+}
 INTERMIXED = True  # INTERVAL and COUNT also behind options
 STYLES = ("dtrace", "linux", "solaris")
 EXAMPLES = """\

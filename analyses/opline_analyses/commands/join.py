@@ -7,9 +7,15 @@ import argparse
 
 from opline.errors import UsageError
 from opline_analyses.commands.common import file_path, write_text
+from opline_analyses.commands.vocabulary import CHOICE, FILTERS
 
 NAME = "join"
 HELP = "recordings of several hosts on one clock, as one run"
+#: What it lacks of the vocabulary (options.py), and why.
+LACKS = {
+    f"{FILTERS} {CHOICE}": "whole recordings are joined; filter what reads the cluster",
+    "--csv --json": "it writes a run; `opline hosts` has the table",
+}
 EXAMPLES = """\
 The messages between the hosts align the clocks. The op model names the points
 that send and receive messages (`message`). CLUSTER is a run of all hosts: the

@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 
 NAME = "live"
 HELP = "hist, iostat, outliers, log, bitesize or heatmap, while it runs"
+#: What it lacks of the vocabulary (options.py), and why.
+LACKS = {
+    "--since --until": "it begins now",
+    "--slowest": "the slowest are known at the end: `opline live outliers`",
+    "--limit --sort": "as of the view; I/Os are shown as they complete",
+}
 EXAMPLES = """\
 VIEW is hist (default), iostat, outliers, log, bitesize or heatmap, with the
 options of that command; `opline live VIEW --help` has them. opline counts the
@@ -67,6 +73,9 @@ class Chosen:
     def prepare_parser(self, parser: argparse.ArgumentParser) -> None:
         """Adds the arguments."""
         self._module.add_options(parser)
+        for action in parser._actions:  # of what has been recorded
+            if action.dest in ("since", "until", "window", "at"):
+                action.help = argparse.SUPPRESS
         parser.add_argument("--duration", dest="live_duration", metavar="T", help="end after T: 10 (seconds), 5m")
         add_recording(parser)
         parser.add_argument(
@@ -134,8 +143,8 @@ def _check(args: argparse.Namespace, view: str) -> None:
             raise UsageError("--keep and --size-limit are about the recording that --model makes.")
     elif of == "bios":
         raise UsageError("--of bios: not with --model; `opline record` first.")
-    if args.window or args.at:
-        raise UsageError("--window and --at are for what has been recorded.")
+    if args.window or args.at or args.since or args.until:
+        raise UsageError("--since, --until, --window and --at are for what has been recorded.")
 
 
 def look_on(args: argparse.Namespace, view: str, command: Sequence[str] = (), kept: IO[bytes] | None = None) -> int:

@@ -11,7 +11,7 @@ from opline.errors import UsageError
 from opline_analyses.base.quantities import duration_ns
 from opline_analyses.commands.arguments import positive
 from opline_analyses.commands.common import add_output, add_run, add_safe_cells, opened, write
-from opline_analyses.commands.options import add_io_filters, io_filters
+from opline_analyses.commands.options import add_io_filters, add_slowest, io_filters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -45,6 +45,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-s", dest="start_time", action="store_true", help="the time at which it began")
     parser.add_argument("-t", dest="end_time", action="store_true", help="the time at which it completed")
     parser.add_argument("--sort", choices=("time", "start", "latency", "size"), default="time", help="default: time")
+    add_slowest(parser, "I/Os: --sort latency --limit N")
     parser.add_argument("--limit", metavar="N", type=positive, help="stop after N lines")
     add_io_filters(parser)
     form = parser.add_mutually_exclusive_group()
@@ -68,10 +69,13 @@ def run(args: argparse.Namespace) -> int:
     from opline_analyses.block.io_series import tables_needed
 
     if args.duration is not None:
-        if args.window is not None:
-            raise UsageError("SECONDS is a window of its own: leave out --window.")
+        if args.window is not None or args.since is not None or args.until is not None:
+            raise UsageError("SECONDS is a window of its own: leave out --window, --since and --until.")
         duration_ns(args.duration, "SECONDS")
         args.window = f":{args.duration}"
+    sort, limit = args.sort, args.limit
+    if args.slowest is not None:
+        sort, limit = "latency", min(args.slowest, limit or args.slowest)
     with opened(args, tables=tables_needed(io_filters(args))) as opened_run:
-        write(args, ios(opened_run, io_filters(args), sort=args.sort, limit=args.limit, lines=lines_of(args)))
+        write(args, ios(opened_run, io_filters(args), sort=sort, limit=limit, lines=lines_of(args)))
     return 0

@@ -8,11 +8,14 @@ import argparse
 from opline.errors import OplineError, UsageError
 from opline_analyses.commands.common import add_form, add_run, opened, write
 from opline_analyses.commands.options import add_io_filters, io_filters
+from opline_analyses.commands.vocabulary import CHOICE
 from opline_analyses.runs import integrity
 from opline_analyses.runs.run import Run
 
 NAME = "losses"
 HELP = "the fate of every event, what is missing, and what to do about it"
+#: What it lacks of the vocabulary (options.py), and why.
+LACKS = {CHOICE: "the list is short, the worst loss first"}
 EXAMPLES = """\
 Every event has exactly one fate, and the fates of an event class sum to its
 input. A loss has a severity (info, notice, data_loss, error) and an origin:

@@ -24,6 +24,7 @@ from opline.talk import shown, talk
 from opline_analyses.base.quantities import seconds_given
 from opline_analyses.base.result_table import json_text
 from opline_analyses.commands.arguments import processor_share
+from opline_analyses.commands.vocabulary import CHOICE, FILTERS
 from opline_analyses.runs.run import Run, open_run
 
 _DURATION_S = 3.0
@@ -31,6 +32,11 @@ _BUDGET = 0.5  # of a processor's time, for so long
 
 NAME = "model"
 HELP = "check an op model, also against a trace"
+#: What it lacks of the vocabulary (options.py), and why.
+LACKS = {
+    f"{FILTERS} {CHOICE}": "it is about a model",
+    "--csv --json --output": "it prints text: TOML, findings, or the plan, which is JSON",
+}
 EXAMPLES = """\
 infer reads a recorded TRACE and proposes keys (fields whose values join events
 of several threads), begin and end, thread rules, batches and names. The

@@ -7,9 +7,9 @@ import argparse
 
 from opline.applications import table as applications
 from opline.talk import talk
-from opline_analyses.base.quantities import duration_ns, limits
 from opline_analyses.base.result_table import encoded, json_text
-from opline_analyses.commands.common import add_output, add_run, opened, output
+from opline_analyses.commands.common import add_output, add_run, add_safe_cells, opened, output
+from opline_analyses.commands.csv import of_run
 from opline_analyses.commands.options import add_filters, add_sort, add_which, op_filters
 from opline_analyses.ops.met import met, met_list
 from opline_analyses.ops.oplist import read_ops
@@ -55,7 +55,6 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     add_which(parser)
     add_sort(parser)
-    parser.add_argument("--latency", metavar="'>5ms'", help="only complete ops with such a latency: >5ms, 1ms..2ms")
     add_filters(parser)
     parser.add_argument(
         "--style", choices=sorted(STYLES), default="default", help="how to print (default: %(default)s)"
@@ -71,18 +70,20 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="every step of an op with many block requests (default: the first and last)",
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object per op and line, nanoseconds")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--csv", action="store_true", help="CSV, a row per op, nanoseconds: as `opline csv --all`")
+    form.add_argument("--json", action="store_true", help="one JSON object per op and line, nanoseconds")
     add_output(parser)
+    add_safe_cells(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Prints the selected ops."""
+    if args.csv:
+        return of_run(args, incomplete=True)
     apart = args.style != "default" and not args.json
     with opened(args) as opened_run:
         which = selection(opened_run, op_filters(args))
-        if args.latency is not None:
-            condition, parameters = limits(args.latency, "--latency", duration_ns).condition("o.latency_ns")
-            which = which.also(f"o.complete AND {condition}", *parameters)
         if apart:
             (left_out,) = opened_run.row(
                 f"SELECT count(*) FROM ops o WHERE ({which.where}) AND NOT o.complete", which.parameters

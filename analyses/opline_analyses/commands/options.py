@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The filters as options of commands, and as values of what they were given: which ops, and which I/Os, are meant."""
+"""The options of the vocabulary (vocabulary.py), each declared here and nowhere else, and the values that they were
+given.
+"""
 
 from __future__ import annotations
 
@@ -49,12 +51,22 @@ def add_owners(group: argparse._ActionsContainer, whose: str) -> None:
     group.add_argument("--object", metavar="GLOB", action="append", help="of ops on this object: '/var/lib/mysql/*'")
 
 
-def add_window(group: argparse._ActionsContainer, what: str) -> None:
-    """--window and --at. ``what``: what lies in it."""
+def add_latency(group: argparse._ActionsContainer, of: str = "") -> None:
+    """--latency."""
+    group.add_argument("--latency", metavar="L", help=f"{of}'>5ms', '<100us', 1ms..2ms; a number alone is in us")
+
+
+def add_times(group: argparse._ActionsContainer, verb: str, at: str = "the middle of --window") -> None:
+    """--since and --until, and their other forms. ``verb``: what happens then; ``at``: what --at alone is."""
     group.add_argument(
-        "--window", metavar="W", help=f"{what} in 153:155 (seconds from the first event), or in 10ms around --at"
+        "--since", metavar="T", help=f"that {verb} at T or later: 9.5 (seconds) or 10ms from the first event, "
+        "or absolute ns",
+    )  # fmt: skip
+    group.add_argument("--until", metavar="T", help=f"that {verb} before T")
+    group.add_argument(
+        "--window", metavar="W", help="--since and --until in one: 153:155 (seconds), or 10ms around --at"
     )
-    group.add_argument("--at", metavar="T", help="the middle of --window")
+    group.add_argument("--at", metavar="T", help=at)
 
 
 def _all_of_major(text: str) -> str:
@@ -70,8 +82,13 @@ def add_sort(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_filters(parser: argparse.ArgumentParser) -> None:
-    """The filters of all commands that are about ops."""
+def add_slowest(parser: argparse._ActionsContainer, of: str = "complete ops, slowest first") -> None:
+    """--slowest."""
+    parser.add_argument("--slowest", metavar="N", type=positive, help=f"the N slowest {of}")
+
+
+def add_filters(parser: argparse.ArgumentParser, latency: bool = True) -> None:
+    """The filters of all commands that are about ops. ``latency``: --latency."""
     group = parser.add_argument_group("which ops (all may be combined)")
     group.add_argument("--class", dest="op_class", metavar="C", action="append", help="of this class")
     add_device(group)
@@ -79,12 +96,9 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     add_threads(group, "begun by")
     add_owners(group, "begun by")
     group.add_argument("--host", metavar="H", action="append", help="begun on this host, of a cluster")
-    group.add_argument(
-        "--since",
-        metavar="T",
-        help="that begin at T or later: 9.5 (seconds) or 10ms from the first event, or absolute ns",
-    )
-    group.add_argument("--until", metavar="T", help="that begin before T")
+    add_times(group, "begin", "ops in flight at T; with --window its middle")
+    if latency:
+        add_latency(group, "complete ops that take so long: ")
 
 
 def add_tainted(parser: argparse.ArgumentParser) -> None:
@@ -97,8 +111,7 @@ def add_which(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--op", metavar="ID", type=int, action="append", help="only the op with this op_id; may be given again"
     )
-    parser.add_argument("--at", metavar="T", help="only ops in flight at T, a time as --since has it")
-    parser.add_argument("--slowest", metavar="N", type=positive, help="the N slowest complete ops, slowest first")
+    add_slowest(parser)
     parser.add_argument("--limit", metavar="N", type=positive, help="stop after N ops")
 
 
@@ -118,8 +131,8 @@ def add_io_filters(parser: argparse.ArgumentParser, sources: bool = True, latenc
     add_owners(group, "queued by")
     group.add_argument("--class", dest="op_class", metavar="C", action="append", help="of ops of this class")
     if latency:
-        group.add_argument("--latency", metavar="L", help="'>5ms', '<100us', 1ms..2ms")
-    add_window(group, "that ended")
+        add_latency(group)
+    add_times(group, "ended")
     if sources:
         group.add_argument(
             "--of", choices=SOURCES, default="requests", help="what is counted (default: requests, the block layer's)"

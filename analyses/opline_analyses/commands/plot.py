@@ -12,7 +12,7 @@ from opline.talk import talk
 from opline_analyses.base.files import output_path
 from opline_analyses.commands.arguments import positive
 from opline_analyses.commands.common import add_run, opened
-from opline_analyses.commands.options import add_filters, op_filters
+from opline_analyses.commands.options import add_filters, add_slowest, op_filters
 from opline_analyses.runs.selection import Selection, selection
 
 if TYPE_CHECKING:
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 NAME = "plot"
 HELP = "every op of the run over time; one op; distributions (PNG, SVG)"
+#: What it lacks of the vocabulary (options.py), and why.
+LACKS = {
+    "--limit --sort": "a picture has all ops that are chosen",
+    "--csv --json": "it draws; `opline csv` has the numbers",
+}
 EXAMPLES = """\
 Without an option, above: one point per complete op, at its begin, with the
 median and the 99th percentile. Below: the stages stacked, op by op up to 160
@@ -55,6 +60,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         help="another run on the same axes, with --cdf or --stages; may be given again",
     )  # fmt: skip
     add_filters(parser)
+    add_slowest(parser)
     parser.add_argument(
         "-o", "--output", metavar="FILE", type=output_path, required=True, help="the picture: .png, .svg or .pdf"
     )

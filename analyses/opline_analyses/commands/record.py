@@ -13,9 +13,16 @@ from opline.capture.sources.shims import shims
 from opline_analyses.api.recording import Wish, record
 from opline_analyses.base.quantities import seconds_given
 from opline_analyses.commands.arguments import add_period, processor_share
+from opline_analyses.commands.vocabulary import CHOICE, FORMS
 
 NAME = "record"
 HELP = "record a command, or what runs: its events and the block layer's"
+#: What it lacks of the vocabulary (options.py), and why.
+LACKS = {
+    "--since --until --class --device --object --latency": "all of a run is recorded; filter what reads it",
+    CHOICE: "it records",
+    FORMS: "it records; recording.json says what",
+}
 MOST = 1000
 EXAMPLES = (
     """\

@@ -11,11 +11,16 @@ from opline.talk import shown, talk
 from opline_analyses.base.files import complete_file, output_path
 from opline_analyses.base.result_table import rendered
 from opline_analyses.commands.common import add_run, opened
-from opline_analyses.commands.options import add_filters, add_tainted, op_filters
+from opline_analyses.commands.options import add_filters, add_slowest, add_tainted, op_filters
 from opline_analyses.runs.selection import selection
 
 NAME = "report"
 HELP = "the run as one HTML page, to look at and to mail"
+#: What it lacks of the vocabulary (options.py), and why.
+LACKS = {
+    "--limit --sort": "the page sorts its lists",
+    "--csv --json": "it makes a page; `opline csv` and `opline stages` have the numbers",
+}
 EXAMPLES = """\
 The page shows every op over time as a heat map. Mark a region: the page
 compares the stages of the ops inside with the stages of the rest, says who and
@@ -45,6 +50,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     parser.add_argument("run2", metavar="RUN2", nargs="?", help="a second run, to look at beside the first")
     add_filters(parser)
+    add_slowest(parser)
     parser.add_argument("-o", "--output", metavar="FILE", type=output_path, required=True, help="the page: FILE.html")
     parser.add_argument("--title", metavar="TEXT", help="the page's title (default: the run's name)")
     add_tainted(parser)

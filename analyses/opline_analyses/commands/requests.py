@@ -38,7 +38,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         "--sort", "--by", dest="by", choices=sorted(ORDERS), default=None,
         help="order: time (default), q2c, d2c, size; the largest first",
     )  # fmt: skip
-    add_io_filters(parser, sources=False, latency=False)
+    add_io_filters(parser, sources=False)
     add_form(parser, json="JSON lines, nanoseconds")
 
 

@@ -11,10 +11,13 @@ from opline_analyses.base.result_table import Column, ResultTable
 from opline_analyses.block.io_table import narrow
 from opline_analyses.commands.common import add_form, add_model, csv_output, opened, write
 from opline_analyses.commands.options import add_io_filters, io_filters
+from opline_analyses.commands.vocabulary import CHOICE
 from opline_analyses.runs.lockdown import check, lock
 
 NAME = "sql"
 HELP = "ask the run's tables with SQL"
+#: What it lacks of the vocabulary (options.py), and why.
+LACKS = {CHOICE: "the query says so: ORDER BY, LIMIT"}
 _TABLES = "\n".join(textwrap.fill(f"  {t.name:12} one row per {t.row}", 80, subsequent_indent=" " * 15) for t in TABLES)
 EXAMPLES = f"""\
 The query is DuckDB's SQL: one SELECT (or DESCRIBE, SHOW, SUMMARIZE) on the

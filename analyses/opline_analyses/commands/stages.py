@@ -19,7 +19,7 @@ from opline_analyses.commands.common import (
     tell_not_yours_of,
     write,
 )
-from opline_analyses.commands.options import add_filters, add_tainted, op_filters
+from opline_analyses.commands.options import add_filters, add_slowest, add_tainted, op_filters
 from opline_analyses.ops.stage_text import result
 from opline_analyses.ops.stages import table_of
 from opline_analyses.runs import ledger
@@ -70,6 +70,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser)
     add_filters(parser)
+    add_slowest(parser)
     add_tainted(parser)
     parser.add_argument("--states", action="store_true", help="what the threads did in each stage, and who woke them")
     add_table(parser)

@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 
 NAME = "top"
 HELP = "devices, threads, slow I/Os, ops now: one screen with keys"
+#: What it lacks of the vocabulary (options.py), and why.
+LACKS = {
+    "--since --until": "it begins now",
+    "--latency": "devices and threads are of all I/Os",
+    "--slowest --limit": "the screen has as many rows as fit",
+    "--csv --json --output": "a screen; `opline live` writes",
+}
 INTERMIXED = True  # INTERVAL also behind options
 SORTS = ("ios", "bytes", "latency", "name")
 EXAMPLES = """\
@@ -59,6 +66,9 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         "--max-loss", metavar="N", type=not_negative, help="exit status 3 if more than N events are lost"
     )
     add_io_filters(parser, latency=False)
+    for action in parser._actions:  # of what has been recorded
+        if action.dest in ("since", "until", "window", "at"):
+            action.help = argparse.SUPPRESS
     parser.set_defaults(
         every=None,
         count=None,

@@ -13,7 +13,7 @@ from opline.errors import OplineError
 from opline.store.underway import is_underway
 from opline.talk import talk
 from opline_analyses.commands.common import add_model, tell_losses, tell_not_yours
-from opline_analyses.commands.options import add_filters, add_tainted, op_filters
+from opline_analyses.commands.options import add_filters, add_slowest, add_tainted, op_filters
 from opline_analyses.runs import ledger
 from opline_analyses.runs.not_yours import line_of_run
 from opline_analyses.runs.selection import Selection, selection
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 
 NAME = "view"
 HELP = "the page of runs of any size, in a browser on this machine"
+#: What it lacks of the vocabulary (options.py), and why.
+LACKS = {
+    "--limit --sort": "the page sorts its lists",
+    "--csv --json --output": "it serves a page; `opline report -o FILE` writes one",
+}
 EXAMPLES = """\
 The page is that of `opline report`. For a run too large for one page, the page
 asks the server for details: zooming gives finer cells, the run's tables sum a
@@ -51,6 +56,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", metavar="N", type=_port, default=0, help="the port (default: one that is free)")
     add_model(parser)
     add_filters(parser)
+    add_slowest(parser)
     add_tainted(parser)
 
 

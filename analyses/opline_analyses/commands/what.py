@@ -18,6 +18,7 @@ from opline.talk import shown
 from opline_analyses.base.result_table import json_text
 from opline_analyses.base.text import count_of, duration
 from opline_analyses.commands.common import add_output, input_path, output
+from opline_analyses.commands.vocabulary import CHOICE, FILTERS
 from opline_analyses.counts.inputs import FOLDERS
 from opline_analyses.runs import ledger
 
@@ -29,6 +30,11 @@ if TYPE_CHECKING:
 
 NAME = "what"
 HELP = "what a file is, what is in it, which commands take it"
+#: What it lacks of the vocabulary (options.py), and why.
+LACKS = {
+    f"{FILTERS} {CHOICE}": "it says what a whole file is",
+    "--csv": "an answer of few lines, of several kinds",
+}
 EXAMPLES = """\
 FILE is any input of a command: a run, a recording, a trace, or the output of
 another tool (docs/coming-from.md). opline reads FILE once. `has` lists the

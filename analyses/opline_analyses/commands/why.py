@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 NAME = "why"
 HELP = "why the slow ops are slow: against typical ones, stage by stage"
+#: What it lacks of the vocabulary (options.py), and why. --slowest and --latency say which ops are the slow ones.
+LACKS = {
+    "--limit --sort": "rows are in the order of what they explain; --all prints all",
+}
 EXAMPLES = """\
 Slow ops are the slowest 1 % unless --slowest or --latency says otherwise.
 Typical ops are the middle half (p25 to p75) of the others.
@@ -47,7 +51,7 @@ examples:
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser)
-    add_filters(parser)
+    add_filters(parser, latency=False)
     slow = parser.add_mutually_exclusive_group()
     slow.add_argument(
         "--slowest",
@@ -56,7 +60,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         default="1%",
         help="which ops are slow: 0.1%%, or a number (default: 1%%)",
     )
-    slow.add_argument("--latency", metavar="'>5ms'", help="which ops are slow: those with a longer latency")
+    slow.add_argument("--latency", dest="over", metavar="'>5ms'", help="which ops are slow: those that take longer")
     add_tainted(parser)
     add_every(parser)
     parser.add_argument("--all", action="store_true", help="every table, not the twelve lines that answer")
@@ -80,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
 
     with opened(args) as opened_run:
         found = why(
-            opened_run, op_filters(args), slowest=args.slow, latency=args.latency, tainted=args.tainted,
+            opened_run, op_filters(args), slowest=args.slow, latency=args.over, tainted=args.tainted,
             every_ns=args.every, everything=args.all, rows_only=args.csv, words=_words(args),
         )  # fmt: skip
         write(args, found)

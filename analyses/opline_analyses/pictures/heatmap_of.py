@@ -133,7 +133,8 @@ def _lister(asked: HeatmapOptions, filters: IoFilters) -> list[str]:
     words = ["opline", "log", *asked.source]
     given: list[tuple[str, Sequence[object] | None]] = [
         ("-d", filters.device), ("-i", filters.io), ("-n", filters.comm), ("-p", filters.pid),
-        ("--tid", filters.tid), ("--class", filters.op_class), ("--stage", filters.stage), ("--from", [filters.start]),
+        ("--tid", filters.tid), ("--cgroup", filters.cgroup), ("--object", filters.object),
+        ("--class", filters.op_class), ("--stage", filters.stage), ("--from", [filters.start]),
         ("--to", [filters.end]), ("--of", [filters.of if filters.of != "requests" else None]),
         ("--size", [filters.size if asked.value != "size" else None]),
         ("--latency", [filters.latency if asked.value != "latency" else None]),

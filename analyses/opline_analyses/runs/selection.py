@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which ops a command works on: --class, -d, --host, --since, --until, --op, --slowest, --limit, as one SQL condition.
+"""Which ops a command works on: --class, -d, --host, --since, --latency, --slowest, --op, --limit, as one SQL condition.
 
 Takes `OpFilters`, in the command line's texts; gives a `Selection`. Times are seconds, or with a unit, from the run's
 first event, as in all commands; or absolute nanoseconds of the run's clock when they are whole numbers of ten digits
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from opline.errors import UsageError
 from opline.talk import talk
 from opline.values import Value
-from opline_analyses.base.filters import instant as moment
+from opline_analyses.base.filters import instant, window_instants
 from opline_analyses.base.given import Given
-from opline_analyses.base.quantities import limits, seconds, size_bytes
+from opline_analyses.base.quantities import Limits, duration_ns, limits, seconds, size_bytes
 from opline_analyses.runs.cgroups import meant
 from opline_analyses.runs.devices import devices_condition
 
@@ -31,7 +31,7 @@ NO_HOST = "--host {}: no op begins on such a host. Ops begin on: {}."
 
 
 class OpFilters(Given):
-    """Which ops are meant, as the options of commands say it; None: all. The last five choose single ops."""
+    """Which ops are meant, as the options of commands say it; None: all. The last three choose single ops."""
 
     op_class: Sequence[str] | None = None
     device: Sequence[str] | None = None
@@ -44,17 +44,18 @@ class OpFilters(Given):
     host: Sequence[str] | None = None
     since: str | None = None
     until: str | None = None
-    op: Sequence[int] | None = None
+    window: str | None = None
     at: str | None = None
+    latency: str | None = None
     slowest: int | None = None
+    op: Sequence[int] | None = None
     limit: int | None = None
     sort: str | None = None
 
     @property
     def given(self) -> list[tuple[str, Any]]:
         """The filters that choose ops by what they are, with their values."""
-        return [(name, value) for name, value in list(vars(self).items())[:-5] if value is not None]
-
+        return [(name, value) for name, value in list(vars(self).items())[:-3] if value is not None]
 
     def words(self) -> list[str]:
         """As they stand on a command line."""
@@ -151,9 +152,9 @@ def matching_classes(found: dict[str, int], counts: dict[str, int]) -> list[str]
     return sorted(chosen)
 
 
-def instant(run: Run, text: str, option: str) -> int:
-    """A time on the command line as ns of the run's clock. Raises UsageError."""
-    return moment(text, option).after(run.start_ns())
+def latency_limits(text: str) -> Limits:
+    """What --latency means, in ns; a number alone is in us. Raises UsageError."""
+    return limits(text, "--latency", lambda t, option: duration_ns(t, option, "us"))
 
 
 def _say_if_outside(run: Run, given: str, moment: object, sign: str) -> bool:
@@ -223,14 +224,23 @@ def selection(run: Run, filters: OpFilters) -> Selection:
         if numbers:
             where.append(f"o.{column} IN ({', '.join('?' * len(numbers))})")
             parameters += numbers
-    for option, text, sign in (("--since", filters.since, ">="), ("--until", filters.until, "<")):
-        if text is not None:
+    window, at = filters.window, filters.at
+    ends = window_instants(window, at if window else None, filters.since, filters.until)
+    for option, text, moment, sign in (
+        ("--since", filters.since, ends[0], ">="), ("--until", filters.until, ends[1], "<"),
+    ):  # fmt: skip
+        if moment is not None:
             where.append(f"o.begin_ns {sign} ?")
-            parameters.append(instant(run, text, option))
-            said = _say_if_outside(run, f"{option} {text}", parameters[-1], sign) or said
-    if (at := filters.at) is not None:
+            parameters.append(moment.after(run.start_ns()))
+            given = f"--window {window}" if window else f"{option} {text}"
+            said = _say_if_outside(run, given, parameters[-1], sign) or said
+    if at is not None and window is None:
         where.append("o.begin_ns <= ? AND o.end_ns >= ?")
-        parameters += [instant(run, at, "--at")] * 2
+        parameters += [instant(at, "--at").after(run.start_ns())] * 2
+    if filters.latency is not None:
+        condition, times = latency_limits(filters.latency).condition("o.latency_ns")
+        where.append(f"o.complete AND {condition}")
+        parameters += times
     order, limit = "o.op_id", filters.limit
     wanted = filters.op
     if wanted:
@@ -247,9 +257,9 @@ def selection(run: Run, filters: OpFilters) -> Selection:
     if sort:
         order = ORDERS[sort]
     if slowest:
-        where.append("o.complete")
         order = "o.latency_ns DESC, o.op_id"
-        limit = min(slowest, limit) if limit else slowest
+        those = " AND ".join([*where, "o.complete"])
+        where = [f"o.op_id IN (SELECT o.op_id FROM ops o WHERE {those} ORDER BY {order} LIMIT {slowest})"]
     if where and not said:
         _say_if_none(run, " AND ".join(where), parameters)
     return Selection(" AND ".join(where) or "true", tuple(parameters), order, limit)

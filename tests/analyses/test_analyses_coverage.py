@@ -202,7 +202,7 @@ def test_widest_unsplit_leaves_out_device_and_waits(tmp_path: Path) -> None:
     opened = open_tables(bench_run().write(tmp_path))
     select_counted(opened, Selection(), tainted=False)
     check = checks.widest_unsplit(opened)  # queue 10 us waits, D2C 16 us is the device; then reap, which is a wait too
-    assert check.numbers["stage"] == "submit"
+    assert check.numbers["stage"] == "submit" and check.passed is None, "it is no doubt about the data"
     assert check.numbers["share"] == pytest.approx(2_000 / 40_000)
 
 

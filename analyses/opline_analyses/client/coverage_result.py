@@ -132,7 +132,7 @@ def result(
         yield from unsplit_lines(gaps, run)
         yield from ("", "checks")
         verdicts = {True: "pass", False: "FAIL", None: "n/a"}
-        yield from (f"  {verdicts[c.passed]:4}  {c.name}: {c.text}" for c in results)
+        yield from (f"  {'note' if c.is_note else verdicts[c.passed]:4}  {c.name}: {c.text}" for c in results)
         yield from ("", *hop_lines(hops, steps), "", *step_lines(steps))
 
     def document(_parts: ResultTable) -> dict[str, Any]:

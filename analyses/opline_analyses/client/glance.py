@@ -69,11 +69,8 @@ def glance_lines(directory: Path, model: Model, event_count: int | None) -> Iter
     yield from _widest(t)
     if population is not None and (line := line_of(population, names_in(recording_of(directory)))):
         yield line
-    lost = [e for e in ledger.entries_of(losses) if e.severity in ledger.BAD]
-    if lost:
-        what = ", ".join(f"{e.loss} {e.count}" for e in lost)
-        left_out, at = count_of(t.tainted, "op is", "ops are"), pasted(directory)
-        yield f"lost: {what}; {left_out} left out (opline losses {at})"
+    if lost := ledger.line(ledger.entries_of(losses), found["ops"], f"`opline losses {pasted(directory)}`"):
+        yield lost
 
 
 def _not_alike(classes: dict[str, int], client: ClientReport) -> str:

@@ -135,10 +135,13 @@ def bare_trace(args: argparse.Namespace) -> BareTrace | None:
     return found if isinstance(found, BareTrace) else None
 
 
-def tell_losses(found: list[ledger.Entry], ops: Mapping[str, int] | None) -> None:
-    """What was lost, on stderr, before anything else. ``ops``: the core's counts of ops."""
-    for line in ledger.warnings(found, ops):
-        talk(line)
+def tell_losses(found: list[ledger.Entry], ops: Mapping[str, int] | None, recorded: bool, whose: str = "") -> None:
+    """What was lost, on stderr, before anything else. ``ops``: the core's counts of ops; ``recorded``: `opline record`
+    has said it, so that a small loss is not said again; ``whose``: what begins the line.
+    """
+    line = ledger.line(found, ops)
+    if line is not None and not (recorded and ledger.is_small(found, ops)):
+        talk(f"{whose}{line}")
 
 
 def tell_not_yours(line: str | None) -> None:
@@ -203,7 +206,7 @@ def opened(
         all_programs=whole or args.all_programs,
     ) as run:
         if losses:
-            tell_losses(ledger.entries(run), run.core("ops"))
+            tell_losses(ledger.entries(run), run.core("ops"), run.is_recorded)
             tell_not_yours(line_of_run(run))
         yield run
         tell_gaps([Gap(**gap) for gap in run.manifest.get("gaps", ())], run.manifest.get("recording"))

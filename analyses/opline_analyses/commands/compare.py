@@ -17,6 +17,7 @@ from opline_analyses.commands.common import (
     file_path,
     opened,
     output,
+    tell_losses,
     write,
 )
 from opline_analyses.commands.options import add_filters, add_tainted, op_filters
@@ -158,9 +159,7 @@ def _figures(args: argparse.Namespace, path: Path, sketched: bool) -> list[Figur
     tables = ("ops", "stages", "requests")
     with opened(args, losses=False, path=path, tables=tables) as run:
         entries = ledger.entries(run)
-        for e in entries:
-            if e.severity in ledger.BAD:
-                talk(f"{path.name}: {e.severity.replace('_', ' ')}: {e.loss} {e.count} (opline losses {path})")
+        tell_losses(entries, run.core("ops"), run.is_recorded, f"{path.name}: ")
         if (line := line_of_run(run)) is not None:
             talk(f"{path.name}: {line}")
         lost = ledger.bad_count(entries)

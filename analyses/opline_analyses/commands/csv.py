@@ -112,7 +112,7 @@ def _of_trace(args: argparse.Namespace, trace: BareTrace, all_programs: bool) ->
         if population is not None and not (all_programs or population.counts_alone):
             return None
         entries = ledger.entries_of(losses)
-        tell_losses(entries, summary["ops"])
+        tell_losses(entries, summary["ops"], recording_of(trace.path) is not None)
         tell_not_yours_of(trace.path, summary, args.all_programs)
         if not args.all:
             alone = population is not None and not all_programs

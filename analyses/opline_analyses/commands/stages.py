@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from opline.correlation import stage_statistics
+from opline.correlation import recording_of, stage_statistics
 from opline_analyses.commands.common import (
     add_form,
     add_run,
@@ -104,7 +104,7 @@ def _of_trace(args: argparse.Namespace, trace: BareTrace) -> int:
         all_programs=args.all_programs,
     )
     entries = ledger.entries_of(losses)
-    tell_losses(entries, found["ops"])
+    tell_losses(entries, found["ops"], recording_of(trace.path) is not None)
     tell_not_yours_of(trace.path, found, args.all_programs)
     t = table_of(found, found["incomplete"], found["tainted"], args.run)
     write(args, result(t, tainted=args.tainted))

@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
                 )  # queries are in threads
             )
             entries = ledger.entries(opened)
-            tell_losses(entries, opened.core("ops"))
+            tell_losses(entries, opened.core("ops"), opened.is_recorded)
             tell_not_yours(line_of_run(opened))
             lost += ledger.bad_count(entries)
             viewed.append(Viewed(opened, name, selection(opened, op_filters(args)), args.tainted))

@@ -48,4 +48,6 @@ def common_head(run: Run, start_ns: int) -> dict[str, Any]:
         ],
         "losses": [[e.loss, e.severity, e.origin, e.count, e.advice] for e in entries],
         "bad_losses": ledger.bad_count(entries),
+        "touched": ledger.touched(entries, run.core("ops")).share,
+        "loss_matters": ledger.bad_count(entries) > 0 and not ledger.is_small(entries, run.core("ops"), ledger.MANY),
     }

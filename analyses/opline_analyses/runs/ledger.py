@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 BAD = ("data_loss", "error")
 _DISCARDS = ("discarded_events", "discarded_packets", "discarded_unknown_count", "events_missing")
+#: Losses of single events, each at its time: if they touch fewer ops than this share, commands print nothing about them
+#: where `opline record` has said it. As much may be missing in a recording that counts as complete.
+_OF_EVENTS = (*_DISCARDS, "collector_lost", "discarded_at_end")
+FEW = 0.001
+MANY = 0.01  # from this share of the ops on the page shows a loss in red
 
 
 class Entry(Value):
@@ -89,6 +94,59 @@ def warnings(found: list[Entry], ops: Mapping[str, int] | None = None, more: str
         f"{share if e is bad[0] else ''}{more} says more"
         for e in bad
     ]
+
+
+class Touched(Value):
+    """Ops that overlap losses: ``unsplit`` count with their latency, ``left_out`` do not count. ``whole``: all ops."""
+
+    whole: int
+    unsplit: int
+    left_out: int
+
+    @property
+    def share(self) -> float | None:
+        """Of all ops; None if there is no op."""
+        return (self.unsplit + self.left_out) / self.whole if self.whole else None
+
+
+def touched(found: list[Entry], ops: Mapping[str, int] | None) -> Touched:
+    """The ops that the losses touch. ``ops``: the core's counts."""
+    counts = {e.loss: e.count for e in found}
+    whole = ops["complete"] + ops["incomplete"] if ops else 0
+    return Touched(whole, counts.get("unsplit_ops", 0), counts.get("tainted_ops", 0))
+
+
+def is_small(found: list[Entry], ops: Mapping[str, int] | None, share: float = FEW) -> bool:
+    """Only single events are lost, and they touch a smaller share of the ops."""
+    part = touched(found, ops).share
+    return part is not None and part < share and all(e.loss in _OF_EVENTS for e in found if e.severity in BAD)
+
+
+def line(found: list[Entry], ops: Mapping[str, int] | None, more: str = "`opline losses`") -> str | None:
+    """All that makes results doubtful, in one line, with the share of the ops; None if there is nothing. ``ops``: the
+    core's counts; ``more``: the place of the whole text.
+    """
+    bad = [e for e in found if e.severity in BAD]
+    if not bad:
+        return None
+    head = "error" if bad[0].severity == "error" else "lost"
+    reason = f" ({BY_NAME[bad[0].loss].words})" if len(bad) == 1 and BY_NAME[bad[0].loss].words else ""
+    what = ", ".join(f"{e.loss} {e.count}" for e in bad)
+    told = "" if all(e.loss in UNPLACED for e in bad) else _overlap(touched(found, ops))
+    return f"{head}: {what}{reason}. {told}{more} says more."
+
+
+def _overlap(ops: Touched) -> str:
+    """How many ops overlap a loss, and which of their figures count; empty if there is no op."""
+    if not ops.whole:
+        return ""
+    number = ops.unsplit + ops.left_out
+    if not number:
+        return f"No op of {ops.whole} overlaps a loss. "
+    said = [f"the latency of {ops.unsplit} counts, their split into stages does not"] if ops.unsplit else []
+    said += [f"{count_of(ops.left_out, 'op does', 'ops do')} not count"] if ops.left_out else []
+    share = f"{100 * number / ops.whole:.2g} % of the ops ({number} of {ops.whole})"
+    return f"{share} overlap: {'; '.join(said)}. "
 
 
 def _share(tainted: int, ops: Mapping[str, int] | None) -> str:

@@ -137,6 +137,11 @@ class Run:
         return found is not None and found.counts_alone
 
     @property
+    def is_recorded(self) -> bool:
+        """`opline record` has made the trace, and has said what is lost."""
+        return bool(self.manifest.get("recording"))
+
+    @property
     def is_cluster(self) -> bool:
         """Whether the run is of several hosts on one clock (`opline join`)."""
         return (self.path / "cluster.json").is_file()

@@ -3,6 +3,7 @@
 import { byId, el, name } from './dom.js';
 import { count, duration } from './format.js';
 
+const MOST_ROWS = 20;  // intervals with losses that are listed
 const mark = (passed) => (passed === null ? '·' : passed ? '✓' : '✗');
 
 /** The line below the title, and the chips that say in one word whether to trust it. */
@@ -24,7 +25,7 @@ export function drawHeader(runs) {
       whose + (failed ? `${failed} of ${done} checks doubtful` : `${done} of ${done} checks`));
     const intervals = head.lost.length;
     const losses = !head.followed ?
-      chip(head.bad_losses === 0, whose + (head.bad_losses ? `${count(head.bad_losses)} lost` : 'no losses')) :
+      chip(head.bad_losses ? (head.loss_matters ? false : null) : true, whose + lossText(head)) :
       chip(intervals ? false : null,
         intervals ? `events lost in ${count(intervals)} intervals` : 'losses: known at the end');
     return [losses,
@@ -32,6 +33,13 @@ export function drawHeader(runs) {
       full || head.asked ? null : chip(null, `${whose}${count(head.detailed)} ops in detail`)];
   });
   byId('chips').replaceChildren(...chips.filter(Boolean));
+}
+
+/** A loss in proportion: the share of the ops that it touches, where that is known. */
+function lossText(head) {
+  if (!head.bad_losses) return 'no losses';
+  const share = head.touched === null ? '' : `, ${+(100 * head.touched).toPrecision(2)} % of ops touched`;
+  return `${count(head.bad_losses)} lost${share}`;
 }
 
 const FOLLOWED = { ending: 'The recording is over. Its run is being made: the page shows it then.',
@@ -80,10 +88,13 @@ export function drawFacts(runs) {
       head.losses.length ? table(['loss', 'severity', 'origin', 'count', 'what to do'], head.losses) :
                            el('p', {}, head.followed ? 'Known when the recording is over.' : 'None.'),
       head.lost.length ? table(['from s', 'to s', 'events', 'where'],
-        head.lost.map(
+        head.lost.slice(0, MOST_ROWS).map(
           ([b, e, n, packets, s]) => [b === null ? '?' : (b / 1e9).toFixed(6), e === null ? '?' : (e / 1e9).toFixed(6),
             `${n === null ? '?' : count(n)}${packets ? ' packets' : ''}`, s])) :
                          null,
+      head.lost.length > MOST_ROWS ?
+        el('p', {}, `${count(head.lost.length - MOST_ROWS)} more: opline losses lists them.`) :
+        null,
       el('p', {},
         `${count(head.incomplete ?? head.incomplete_ns.length)} ops without an end, ` +
           `${count(head.tainted)} touched by lost events` +
@@ -103,7 +114,7 @@ export function drawFacts(runs) {
     ];
   });
   byId('facts-body').replaceChildren(...parts.filter(Boolean));
-  byId('facts').open = runs.some(({ head }) => head.bad_losses > 0);
+  byId('facts').open = runs.some(({ head }) => head.loss_matters);
 }
 
 /** What `opline why` says of each run's slowest ops, and a button that marks them. */

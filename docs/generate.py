@@ -39,7 +39,7 @@ def command_modules() -> list[ModuleType]:
 
 def commands() -> None:
     """A table of the commands, grouped as `opline --help` groups them."""
-    from opline_analyses.cli import GROUPS
+    from opline_analyses.command_map import GROUPS
 
     print("| | command | |\n|---|---|---|")
     for heading, group in GROUPS:
@@ -62,24 +62,18 @@ def command_pages() -> None:
 def vocabulary() -> None:
     """The filters with their meanings, which command has which, and why a command lacks some."""
     from opline_analyses.cli import parser_of
-    from opline_analyses.commands.vocabulary import VOCABULARY, lacking, options_of
+    from opline_analyses.commands.vocabulary import VOCABULARY, options_of
 
     print("| option | meaning |\n|---|---|")
-    for option, meaning in VOCABULARY.items():
-        print(f"| `{option}` | {meaning} |")
+    print("\n".join(f"| `{option}` | {meaning} |" for option, meaning in VOCABULARY.items()))
     print(f"\n| | {' | '.join(option.removeprefix('--') for option in VOCABULARY)} |\n|---|{'---|' * len(VOCABULARY)}")
-    modules = command_modules()
-    for module in modules:
+    for module in (modules := [module for module in command_modules() if not hasattr(module, "route")]):
         has = options_of(parser_of(str(module.NAME)))
         print(f"| `{module.NAME}` | {' | '.join('x' if option in has else '–' for option in VOCABULARY)} |")
     print("\n| command | lacks | because |\n|---|---|---|")
     for module in modules:
-        reasons: dict[str, list[str]] = {}
-        for option, reason in lacking(getattr(module, "LACKS", {})).items():
-            reasons.setdefault(reason, []).append(option)
-        for reason, options in reasons.items():
-            shown = "all filters" if len(options) > 8 else ", ".join(f"`{option}`" for option in options)
-            print(f"| `{module.NAME}` | {shown} | {reason} |")
+        for options, reason in getattr(module, "LACKS", {}).items():
+            print(f"| `{module.NAME}` | {', '.join(f'`{option}`' for option in options.split())} | {reason} |")
     print()
 
 

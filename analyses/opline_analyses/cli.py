@@ -20,6 +20,7 @@ from opline import memory
 from opline.errors import OplineError, UsageError
 from opline.talk import explaining, talk
 from opline_analyses.base import interrupts
+from opline_analyses.command_map import everything, modules, overview, questions
 
 if TYPE_CHECKING:
     import argparse
@@ -41,136 +42,17 @@ if TYPE_CHECKING:
             """Does the work; gives the exit status."""
             ...
 
+        # and it may have LACKS (vocabulary.py), INTERMIXED, arguments(), chosen() and route()
 
-# (heading, ((command, module, its line in --help), ...)): a test compares the lines with each module's HELP.
-GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
-    (
-        "Capture",
-        (
-            ("record", "record", "record a command, or what runs: its events and the block layer's"),
-            ("doctor", "doctor", "what this machine can capture, with what, and what to install"),
-            ("join", "join", "recordings of several hosts on one clock, as one run"),
-        ),
-    ),
-    (
-        "Look",
-        (
-            ("ops", "ops", "each op's transitions, with its block requests between them"),
-            ("stages", "stages", "count, mean, percentiles, max and share of each stage"),
-            ("why", "why", "why the slow ops are slow: against typical ones, stage by stage"),
-            ("report", "report", "the run as one HTML page, to look at and to mail"),
-            ("view", "view", "the page of runs of any size, in a browser on this machine"),
-            ("plot", "plot", "every op of the run over time; one op; distributions (PNG, SVG)"),
-            ("graph", "graph", "the graph of points: how often, how fast; compare two runs"),
-            ("requests", "requests", "one line per block request: steps, owner, queue met"),
-            ("compare", "compare", "what has changed between two runs, or several of each: verdicts"),
-            ("btt", "btt", "the block layer's intervals per device: btt's tables, but exact"),
-            ("interference", "interference", "who an op's block requests waited for, by owner"),
-            ("coverage", "coverage", "how much of the time that the client reports is accounted for"),
-            ("hosts", "hosts", "the hosts of a cluster: clock offset, rate, bound, messages"),
-        ),
-    ),
-    (
-        "Block I/O",
-        (
-            ("hist", "hist", "latency distributions: per interval, per device, side by side"),
-            ("iostat", "iostat", "rates, sizes, latencies, queue and utilisation per interval"),
-            ("heatmap", "heatmap", "latency, size or offset of all I/Os over time: terminal or SVG"),
-            ("outliers", "outliers", "I/Os above a threshold; a suspect disk against a healthy one"),
-            ("log", "log", "every I/O on a line, in iosnoop's columns"),
-            ("bitesize", "bitesize", "sizes of the issued I/Os, in custom buckets"),
-            ("burst", "burst", "bursts that a mean hides, whether they return, and where to look"),
-            ("top", "top", "devices, threads, slow I/Os, ops now: one screen with keys"),
-            ("live", "live", "hist, iostat, outliers, log, bitesize or heatmap, while it runs"),
-        ),
-    ),
-    (
-        "Export",
-        (
-            ("csv", "csv", "one row per op, one column per stage"),
-            ("export", "export", "the run for Perfetto, Jaeger, Prometheus, flame graphs and others"),
-            ("sql", "sql", "ask the run's tables with SQL"),
-            ("events", "events", "a trace's events, decoded, one per line"),
-        ),
-    ),
-    (
-        "Trust",
-        (
-            ("what", "what", "what a file is, what is in it, which commands take it"),
-            ("losses", "losses", "the fate of every event, what is missing, and what to do about it"),
-            ("model", "model", "check an op model, also against a trace"),
-        ),
-    ),
-)
 
 _DRAWING = ("graph", "heatmap", "live", "plot", "record")  # the others' -o is of text; of the last a directory
 _READ, _WRITTEN = ("run", "run2", "trace"), ("output", "per_op", "save", "junit", "plot")  # arguments of commands
 
-#: What people come with, and what to type: README has them with their answers, and those about applications before the
-#: last two.
-_QUESTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("What do my disks do now?", ("opline top",)),
-    ("Why is my fio job's p99 high?", ("opline record -o run1 -- fio job.fio", "opline why run1")),
-    ("Where does my own program spend its time?", ("opline record -o run1 -- ./my-program", "opline why run1")),
-    (
-        "What does a running PostgreSQL wait for?",
-        ("opline record -o pg --model postgresql-server --comm postgres --duration 10", "opline why pg"),
-    ),
-    ("A colleague sent a trace.", ("opline what FILE",)),
-    ("What has changed since yesterday?", ("opline compare run1 run2",)),
-)
-
-EPILOG = """\
-RUN is a run, a recording (opline record -o DIR) or a trace: opline what FILE.
-
-examples:
-  opline record -o run1 -- ./my-benchmark
-  opline stages run1
-
-`opline COMMAND --help` explains one command. --verbose says what reads a trace.
-"""
-
-
-def _known() -> dict[str, str]:
-    return {name: module for _, group in GROUPS for name, module, _ in group}
-
 
 def load(name: str) -> Command:
     """The module of a command."""
-    command: Command = importlib.import_module(f"opline_analyses.commands.{_known()[name]}")
+    command: Command = importlib.import_module(f"opline_analyses.commands.{modules()[name]}")
     return command
-
-
-def overview() -> str:
-    """What `opline --help` prints."""
-    lines = [
-        "usage: opline [--version] [--help] COMMAND ...",
-        "",
-        "Follow one application operation from its tracepoints down to the disk and",
-    ]
-    lines += ["back, and see where every nanosecond went.", ""]
-    for heading, group in GROUPS:
-        lines.append(heading + ":")
-        lines += [f"  {name:12} {text}" for name, _, text in group]
-    lines.append("")
-    return "\n".join(lines) + "\n" + EPILOG
-
-
-def asked() -> list[tuple[str, tuple[str, ...]]]:
-    """The questions in README's order, each with its commands."""
-    from opline.applications import table
-
-    return [*_QUESTIONS[:-2], *table.questions(), *_QUESTIONS[-2:]]
-
-
-def questions() -> str:
-    """What `opline` alone prints."""
-    lines = ["opline follows one application operation down to the disk and back. Ask it:", ""]
-    for question, commands in asked():
-        lines += [question, *(f"  {command}" for command in commands)]
-    return "\n".join(
-        (*lines, "", "`opline --help` lists all commands; `opline doctor` says what this machine can record.\n")
-    )
 
 
 def parser_of(name: str) -> argparse.ArgumentParser:
@@ -222,6 +104,37 @@ def version() -> str:
     return "\n".join(version_lines()) + "\n"
 
 
+def _nowhere(_argv: Sequence[str]) -> None:
+    """The route of a command that is one."""
+
+
+def _help(name: str) -> int:
+    """`opline help NAME`: the manual of a command on a terminal, its help elsewhere; `all`: the list of commands."""
+    if name not in modules():
+        if name not in ("", "all"):
+            return _no_command(name)
+        sys.stdout.write(everything() if name == "all" else overview())
+        return 0
+    if sys.stdout.isatty():
+        from opline_analyses.pages.man import page_of, shown_by_man
+
+        if shown_by_man(page_of(name)):
+            return 0
+    parser_of(name).print_help()
+    return 0
+
+
+def _no_command(name: str) -> int:
+    """Says which command may be meant."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, modules(), 3)
+    near.sort(key=lambda known: known[:1] != name[:1])  # opz: ops, not top
+    hint = f" Did you mean {near[0]}?" if near else " `opline help all` lists the commands."
+    talk(f"no command {name}.{hint}")
+    return 2
+
+
 def _dispatch(argv: Sequence[str]) -> int:
     if argv and argv[0] == "--verbose":  # before the command as after it
         argv = [argv[1], argv[0], *argv[2:]] if len(argv) > 1 else []
@@ -230,23 +143,21 @@ def _dispatch(argv: Sequence[str]) -> int:
         return 2
     name = argv[0]
     if name in ("-h", "--help", "help"):
-        if name == "help" and len(argv) > 1 and argv[1] in _known():
-            parser_of(argv[1]).print_help()
-        else:
-            sys.stdout.write(overview())
-        return 0
+        return _help(argv[1] if name == "help" and len(argv) > 1 else "")
     if name in ("-V", "--version"):
         sys.stdout.write(version())
         return 0
-    if name not in _known():
-        from difflib import get_close_matches
+    if name == "completion":
+        from opline_analyses.pages.completion import write
 
-        near = get_close_matches(name, _known(), 3)
-        near.sort(key=lambda known: known[:1] != name[:1])  # opz: ops, not top
-        hint = f" Did you mean {near[0]}?" if near else " `opline --help` lists the commands."
-        talk(f"no command {name}.{hint}")
-        return 2
+        return write(argv[1:])
+    if name not in modules():
+        return _no_command(name)
     command = load(name)
+    if (there := getattr(command, "route", _nowhere)(argv[1:])) is not None:  # a word that stands for several commands
+        name, words = there
+        argv = [name, *words]
+        command = load(name)
     rewritten = getattr(command, "arguments", list)(argv[1:])  # what argparse can't be told
     if chosen := getattr(command, "chosen", None):  # a command of two words
         command, rewritten = chosen(rewritten)

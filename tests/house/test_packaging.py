@@ -14,7 +14,7 @@ from urllib.request import urlopen
 
 import opline
 from opline.capture.sources.shims import shims
-from opline_analyses.cli import GROUPS
+from opline_analyses.command_map import GROUPS
 from opline_analyses.commands.export import FORMATS
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from opline_analyses.cli import GROUPS, load, parser_for
+from opline_analyses.cli import load, parser_for
+from opline_analyses.command_map import GROUPS
 from opline_analyses.commands.vocabulary import VOCABULARY, lacking, options_of
 
 COMMANDS = [name for _, group in GROUPS for name, _, _ in group]

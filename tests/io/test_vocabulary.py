@@ -11,7 +11,8 @@ from collections.abc import Callable
 import pytest
 from tests.lib.recorded import RunOf
 
-from opline_analyses.cli import GROUPS, main
+from opline_analyses.cli import main
+from opline_analyses.command_map import GROUPS
 
 COMMANDS = [name for _, group in GROUPS for name, _, _ in group]
 Printed = Callable[..., str]

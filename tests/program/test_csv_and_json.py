@@ -16,10 +16,10 @@ import pytest
 from tests.lib.io_runs import SDB, io_run
 from tests.lib.recorded import RunOf
 
-from opline_analyses.cli import GROUPS, main, parser_of
+from opline_analyses.cli import main, parser_of
+from opline_analyses.command_map import GROUPS
 
-# `opline csv` has the rows of ops; doctor and what have none
-ALONE = {"ops", "doctor", "what"}
+ALONE = {"doctor", "what"}  # they have no rows
 
 
 def has(parser: argparse.ArgumentParser, option: str) -> bool:

@@ -12,7 +12,7 @@ from opline_analyses.commands.common import add_form, add_run, opened, write
 from opline_analyses.commands.options import add_io_filters, io_filters
 
 NAME = "bitesize"
-HELP = "sizes of the issued I/Os, in custom buckets"
+HELP = "sizes of the issued I/Os: powers of two, or custom buckets"
 #: What it lacks of the vocabulary (options.py), and why.
 LACKS = {
     "--latency": "every issued request counts, also without a completion",
@@ -44,7 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """What can be asked of a run, and of what happens now (`opline live`)."""
     parser.add_argument("duration", metavar="SECONDS", nargs="?", help="only what was issued in the first SECONDS")
     parser.add_argument("-b", dest="limits", metavar="LIST", help='limits in KiB: "8 16 32" (default: powers of two)')
-    parser.add_argument("--style", choices=STYLES, default="table", help="whose layout (default: %(default)s)")
+    parser.add_argument("--style", choices=tuple(STYLES), default="table", help="whose layout (default: %(default)s)")
     add_io_filters(parser, sources=False, latency=False)
     add_form(parser, csv="CSV, bytes", json="JSON, bytes")
 

@@ -30,6 +30,7 @@ VOCABULARY = {
 FILTERS = "--since --until --class --comm --pid --cgroup --device --object --latency"
 CHOICE = "--slowest --limit --sort"
 FORMS = "--csv --json"
+EVERYTHING = " ".join(VOCABULARY)
 
 
 def lacking(lacks: dict[str, str]) -> dict[str, str]:

@@ -1,17 +1,63 @@
 # SPDX-License-Identifier: MIT
-"""Completion for bash and zsh, by shtab: a file that the shell reads once. (argcomplete starts Python at each Tab.)"""
+"""Completion for bash and zsh, by shtab: a file that the shell reads once. (argcomplete starts Python at each Tab.) For
+models, classes, devices and runs the shell asks the program (values.py).
+"""
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
+import sys
+from typing import TYPE_CHECKING, Any
 
-import shtab
+from opline.errors import OplineError, UsageError
+from opline_analyses.cli import load
+from opline_analyses.command_map import GROUPS
 
-from opline_analyses.cli import GROUPS, load
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-_FILES = {"RUN", "RUN2", "TRACE", "FILE", "A", "B", "MODEL", "COMMAND", "CSV"}
+SHELLS = ("bash", "zsh")
+_FILES = {"TRACE", "FILE", "COMMAND", "CSV"}
 _FOLDERS = {"DIR"}
+_RUNS = {"RUN", "RUN2", "A", "B", "CLUSTER"}
+#: What completes the value of an option, by the option; of arguments by their metavar.
+_VALUES = {"--model": "models", "--class": "classes", "--device": "devices"}
+_BASH = """
+# $1: what is asked for; $2: the word so far. The run is the first argument that is there.
+_opline_asked() {
+  local word run=
+  for word in "${COMP_WORDS[@]:2}"; do
+    if [ -z "$run" ] && [ "$word" != "$2" ] && [ -e "$word" ]; then run=$word; fi
+  done
+  local IFS=$'\\n'
+  compgen -W "$("${COMP_WORDS[0]}" completion "$1" $run 2>/dev/null)" -- "$2"
+}
+_opline_models() { _opline_asked models "$1"; compgen -f -X '!*.toml' -- "$1"; }
+_opline_classes() { _opline_asked classes "$1"; }
+_opline_devices() { _opline_asked devices "$1"; }
+# Folders of runs, recordings and traces; any file where there is none.
+_opline_runs() {
+  local path found=
+  while IFS= read -r path; do
+    if [ -e "$path/recording.json" ] || [ -e "$path/manifest.json" ] || [ -e "$path/metadata" ]; then
+      printf '%s\\n' "$path"; found=1
+    fi
+  done < <(compgen -d -- "$1")
+  [ -n "$found" ] || compgen -f -- "$1"
+}
+"""
+_ZSH = """
+_opline_asked() {
+  local word run values
+  for word in "${words[@]:2}"; do [[ -z "$run" && -e "$word" ]] && run=$word; done
+  values=(${(f)"$(opline completion $1 $run 2>/dev/null)"})
+  compadd -a values
+}
+_opline_models() { _opline_asked models; _files -g '*.toml' }
+_opline_classes() { _opline_asked classes }
+_opline_devices() { _opline_asked devices }
+_opline_runs() { _files }
+"""
 
 
 def whole_parser() -> argparse.ArgumentParser:
@@ -26,22 +72,53 @@ def whole_parser() -> argparse.ArgumentParser:
             parser.add_argument("--threads", metavar="N", help="decode in a thread of its own: 1 or 2")
             parser.add_argument("--verbose", action="store_true", help="say what reads the trace, and why")
             parser.usage = None
-            _with_files(parser)
+            _with_values(parser)
     return root
 
 
-def _with_files(parser: argparse.ArgumentParser) -> None:
+def _with_values(parser: argparse.ArgumentParser) -> None:
+    import shtab
+
     for action in parser._actions:
         of_shtab: Any = action  # which looks for this attribute
         if isinstance(action, argparse._SubParsersAction):
             for inner in action.choices.values():
-                _with_files(inner)
+                _with_values(inner)
+        elif values := next((_VALUES[option] for option in action.option_strings if option in _VALUES), None):
+            of_shtab.complete = _asking(values)
+        elif action.choices is None and action.metavar in _RUNS:
+            of_shtab.complete = _asking("runs")
         elif action.choices is None and action.metavar in _FILES:
             of_shtab.complete = shtab.FILE
+        elif action.metavar == "MODEL":
+            of_shtab.complete = _asking("models")
         elif action.metavar in _FOLDERS:
             of_shtab.complete = shtab.DIRECTORY
 
 
+def _asking(values: str) -> dict[str, str]:
+    return dict.fromkeys(SHELLS, f"_opline_{values}")
+
+
 def script(shell: str) -> str:
     """The completion for bash or zsh."""
-    return str(shtab.complete(whole_parser(), shell=shell))
+    import shtab
+
+    return str(shtab.complete(whole_parser(), shell=shell, preamble=_BASH if shell == "bash" else _ZSH))
+
+
+def write(argv: Sequence[str]) -> int:
+    """`opline completion bash`: the script; `opline completion models`: values. Raises UsageError."""
+    from opline_analyses.pages.values import VALUES
+
+    what, run = (*argv, "", "")[:2]
+    if what in VALUES:
+        sys.stdout.write("".join(f"{value}\n" for value in VALUES[what](run)))
+        return 0
+    if what not in SHELLS:
+        raise UsageError("opline completion bash, or zsh: `source <(opline completion bash)`.")
+    try:
+        sys.stdout.write(script(what))
+    except ModuleNotFoundError:
+        raise OplineError("the script takes the Python package shtab: pip install shtab.") from None
+    return 0

@@ -12,7 +12,8 @@ import re
 from typing import TYPE_CHECKING
 
 import opline
-from opline_analyses.cli import EPILOG, GROUPS, load, parser_of
+from opline_analyses.cli import load, parser_of
+from opline_analyses.command_map import EPILOG, GROUPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,6 +99,20 @@ def overview_page() -> str:
         lines += [f".TP\n\\fBopline\\-{name}\\fR(1)\n{escaped(text)}" for name, _, text in group]
     lines.append(f".SH DESCRIPTION\n{_as_it_is(EPILOG.rstrip())}\n.SH EXIT STATUS\n{_as_it_is(_STATUS)}")
     return "\n".join(lines) + "\n"
+
+
+def shown_by_man(page: str) -> bool:
+    """Whether `man` is there, and has shown the page."""
+    import shutil
+    import subprocess
+    import tempfile
+
+    if shutil.which("man") is None:
+        return False
+    with tempfile.NamedTemporaryFile("w", suffix=".1") as file:
+        file.write(page)
+        file.flush()
+        return subprocess.run(["man", "-l", file.name], check=False).returncode == 0
 
 
 def pages() -> dict[str, str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which ops a command works on: --class, -d, --host, --since, --latency, --slowest, --op, --limit, as one SQL condition.
+"""Which ops a command works on: --class, -d, --host, --since, --latency, --slowest, --op, --limit, as one condition.
 
 Takes `OpFilters`, in the command line's texts; gives a `Selection`. Times are seconds, or with a unit, from the run's
 first event, as in all commands; or absolute nanoseconds of the run's clock when they are whole numbers of ten digits

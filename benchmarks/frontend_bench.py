@@ -44,7 +44,7 @@ import json, sys
 from pathlib import Path
 from opline import _core
 from opline.model import load_model
-from opline.readers.ctf import Bt2Reader
+from opline.readers.babeltrace import Bt2Reader
 from opline.readers.native import NativeReader
 from opline.readers.trace import find_traces
 plan = json.loads(load_model(sys.argv[2]).plan_json())

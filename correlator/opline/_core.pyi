@@ -71,6 +71,19 @@ class Follower:
     def grow(self) -> bool: ...
     def run(self, until_ns: int, max_events: int, /) -> bool: ...
 
+class WireSink:
+    """Sends the events that it gets to another process, through a stream socket."""
+
+    def __init__(self, socket: int, /) -> None: ...
+    def address(self) -> int: ...
+
+class WireFeed:
+    """Hands the events of another process's WireSink to a consumer. Raises ValueError for nonsense."""
+
+    def __init__(self, socket: int, consumer: object, /) -> None: ...
+    def run(self) -> bool:
+        """Hand on what has come; False: that was all. Raises EOFError where the sender ended before it had finished."""
+
 class TextFeed:
     """Lines of perf script, ftrace and trace-cmd to a consumer. Raises ValueError for a line without an end."""
 

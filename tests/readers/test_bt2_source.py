@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import struct
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from tests.readers.test_readers import plain
 import opline
 from opline import _core
 from opline.correlation import correlate
-from opline.readers.ctf import PLUGIN, Bt2Reader
+from opline.readers.babeltrace import PLUGIN, Bt2Reader
 from opline.readers.trace import find_traces
 from opline.store.schema import TABLES
 
@@ -74,18 +74,25 @@ def test_ctf_2(trace: Callable[[str], Path]) -> None:
 
 
 class Unfused(Bt2Reader):
-    """Our source and our sink in a graph, message by message."""
+    """Our source and our sink in a graph of this process, message by message."""
 
-    def _compose(self, folders: list[Path], consumer: Any) -> Any:
+    def read(self, consumer: Any) -> Generator[None, None, None]:
         plugin = bt2.find_plugins_in_path(str(PLUGIN))[0]
         graph = bt2.Graph()
         params = {"core": consumer.address(), "cookie": _core.COOKIE}
         sink = graph.add_component(plugin.sink_component_classes["ops"], "ops", params)
-        inputs = {"inputs": [str(folder) for folder in folders]}
+        inputs = {"inputs": [str(folder) for folder in self.traces]}
         source = graph.add_component(plugin.source_component_classes["lttng"], "lttng", inputs)
         for i, port in enumerate(list(source.output_ports.values())):
             graph.connect_ports(port, sink.input_ports[f"in{i}"])
-        return graph
+        while True:
+            try:
+                graph.run_once()
+            except bt2.Stop:
+                return
+            except bt2.TryAgain:
+                pass
+            yield
 
 
 @pytest.mark.parametrize("name", ["app-uring-qd16-nvme", "demo-qd4", "discard-tiny-buffers"])
@@ -93,7 +100,7 @@ def test_the_pair_gives_what_the_native_reader_gives(
     name: str, trace: Callable[[str], Path], run_of: RunOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The native reader is the pair without messages between them: opline runs that one."""
-    monkeypatch.setattr("opline.readers.ctf.Bt2Reader", Unfused)
+    monkeypatch.setattr("opline.readers.babeltrace.Bt2Reader", Unfused)
     correlate(trace(name), model_of(name), tmp_path, reader="bt2", progress=False)
     fused = run_of(name)
     for spec in TABLES:

@@ -19,7 +19,7 @@ from tests.readers.test_readers import plain
 from opline.correlation import correlate
 from opline.errors import TraceError
 from opline.model import load_model
-from opline.readers.ctf import reads_ctf_2
+from opline.readers.babeltrace import reads_ctf_2
 from opline.readers.metadata import environment
 from opline.readers.trace import find_traces, is_ctf_2
 from opline.store.schema import TABLES

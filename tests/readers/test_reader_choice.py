@@ -14,7 +14,7 @@ from tests.readers.test_readers import plain
 from opline import _core
 from opline.correlation import correlate
 from opline.model import load_model
-from opline.readers.ctf import version
+from opline.readers.babeltrace import version
 from opline.readers.metadata import metadata_text
 from opline.readers.trace import find_traces
 from opline.store.schema import TABLES

@@ -310,7 +310,7 @@ def test_block_events_behind_many_others(tmp_path: Path, capfd: Captured) -> Non
     ],
 )
 def test_fio_of_every_version(stats: dict[str, Any], count: int, mean_ns: int) -> None:
-    from opline_analyses.client.client import fio_json
+    from opline_analyses.client.fio_report import fio_json
 
     zero = {"total_ios": 0, "lat_ns": {"mean": 0.0}, "runtime": 0}
     report = fio_json({"jobs": [{"jobname": "a", "read": {"runtime": 60000, **stats}, "write": zero}]})

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 
 from opline import __version__
+from opline.errors import OplineError
 
 
 def _first_line(*command: str) -> str | None:
@@ -30,10 +31,10 @@ def _installed(name: str) -> str:
 def version_lines() -> list[str]:
     """One line per thing, ours first."""
     try:
-        from opline.readers.ctf import version
+        from opline.readers.babeltrace import version
 
         library = f"bt2 (libbabeltrace2 {version()})"
-    except ImportError:
+    except OplineError:
         library = "no bt2: install python3-bt2"
     return [
         f"opline {__version__}",

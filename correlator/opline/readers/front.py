@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from opline import _core
-from opline.errors import OplineError, TraceError, UsageError
+from opline.errors import TraceError, UsageError
 from opline.readers.native import NativeReader, Unsupported
 from opline.readers.registry import trace_format
 from opline.talk import explain
@@ -114,10 +114,6 @@ def _choose(traces: list[str], wanted: str) -> tuple[Front, str]:
 
 
 def _bt2(traces: list[str]) -> Front:
-    try:
-        from opline.readers.ctf import Bt2Reader
-    except ImportError as error:
-        raise OplineError(
-            "babeltrace2's Python bindings are missing: install the Debian package python3-bt2."
-        ) from error
+    from opline.readers.babeltrace import Bt2Reader  # few traces need it
+
     return Bt2Reader(traces)

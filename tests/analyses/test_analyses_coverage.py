@@ -16,8 +16,8 @@ from tests.lib.client_logs import DEMO, bench_run, with_unknown
 from opline_analyses.base.result_table import ResultTable, rendered
 from opline_analyses.cli import main
 from opline_analyses.client import checks
-from opline_analyses.client.client import ClientReport
 from opline_analyses.client.client_files import find_log, find_report
+from opline_analyses.client.client_report import ClientReport
 from opline_analyses.client.coverage import measure
 from opline_analyses.client.coverage_text import PARTS, coverage_lines, part_rows
 from opline_analyses.client.span import Span, client_span

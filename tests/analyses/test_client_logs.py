@@ -14,9 +14,9 @@ from tests.lib.client_logs import DEMO, bench_run, fio_logs, fio_ops, with_unkno
 from opline.errors import OplineError
 from opline_analyses.cli import main
 from opline_analyses.client import checks
-from opline_analyses.client.client import ClientReport
 from opline_analyses.client.client_files import find_log
 from opline_analyses.client.client_log import join_client_log
+from opline_analyses.client.client_report import ClientReport
 from opline_analyses.client.coverage import measure
 from opline_analyses.client.fio_log import Joined
 from opline_analyses.ops.stages import select_counted

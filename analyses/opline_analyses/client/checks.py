@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from opline_analyses.base.text import duration, percent
-from opline_analyses.client.client import ClientReport
+from opline_analyses.client.client_report import ClientReport
 from opline_analyses.client.coverage import PER_OP, per_op
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection

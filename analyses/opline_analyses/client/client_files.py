@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING
 from opline.paths import is_recording
 from opline.shapes import read_json
 from opline.store.manifest import RECORDING
+from opline.talk import talk
 from opline_analyses.client.fio_log import is_fio_log, logs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from opline_analyses.client.client import ClientReport
+    from opline_analyses.client.client_report import ClientReport
 
 _JOB_FILE = 1 << 16
+_told: set[Path] = set()  # whose faults were said
 SLACK_S = 5.0  # a report is written at the end of the command, a file system's clock is coarse
 
 
@@ -77,7 +79,11 @@ def find_report(directory: Path) -> ClientReport | None:
             report = parse_report(path.read_text(errors="replace")) if path.is_file() else None
         except OSError:
             continue
-        if report:
+        if report and (fault := report.fault()):
+            if path not in _told:
+                _told.add(path)
+                talk(f"{path} says what cannot be: {fault}. It is left out.")
+        elif report:
             report.source = str(path)
             return report
     return None

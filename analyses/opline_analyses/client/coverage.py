@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from opline.errors import OplineError
-from opline_analyses.client.client import ClientReport
+from opline_analyses.client.client_report import ClientReport
 from opline_analyses.ops import behind
 from opline_analyses.ops.stages import select_counted
 from opline_analyses.runs.run import Run

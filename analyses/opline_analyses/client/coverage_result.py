@@ -11,9 +11,10 @@ from opline_analyses.base.files import complete_file
 from opline_analyses.base.result_table import ResultTable
 from opline_analyses.base.text import count_of, fitted
 from opline_analyses.client import checks
-from opline_analyses.client.client import ClientReport, read_report
+from opline_analyses.client.client import read_report
 from opline_analyses.client.client_files import find_log, find_report
 from opline_analyses.client.client_log import join_client_log
+from opline_analyses.client.client_report import ClientReport
 from opline_analyses.client.coverage import measure, per_op
 from opline_analyses.client.coverage_text import PARTS, coverage_lines, hop_lines, part_rows, step_lines
 from opline_analyses.client.coverage_text import document as coverage_document
@@ -40,8 +41,13 @@ def _client(run: Run, file: Path | None, filters: OpFilters) -> ClientReport | N
     report: ClientReport | None = read_report(file) if file else None
     if report is None:
         report = next(filter(None, map(find_report, run.places())), None)
-    if report and filters.op_class and len(filters.op_class) == 1:
-        report = report.of_class(filters.op_class[0])
+    if report and filters.op_class:
+        of_these = report.of_classes(filters.op_class)
+        if of_these is None:
+            talk(
+                f"{report.source} has no figure of {', '.join(filters.op_class)} alone: shares are of the trace's mean."
+            )
+        report = of_these
     return report
 
 

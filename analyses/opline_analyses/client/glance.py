@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from opline.model import Model
-    from opline_analyses.client.client import ClientReport
+    from opline_analyses.client.client_report import ClientReport
     from opline_analyses.ops.stages import StageTable
 
 MOST_EVENTS = 5_000_000  # beyond, reading the trace takes longer than anybody waits for a summary

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from opline_analyses.client.client import ClientReport
+    from opline_analyses.client.client_report import ClientReport
     from opline_analyses.runs.run import Run
     from opline_analyses.runs.selection import Selection
 

@@ -104,7 +104,13 @@ MOST_CLASSES = 10
 NEAR = 0.05
 BIO = "bio "  # begins the classes of block I/O that no system call of the program stands for
 NEAR_BIO = 0.005  # they are the machine's, and may be parts of the program's I/Os: its own where they are one to one
-WORDS = {"trim": ("trim", "discard")}  # a client's direction in the names of classes, where it is not its own
+# A client's direction in the names of classes, where it is not its own.
+WORDS = {"trim": ("trim", "discard"), "sync": ("fsync", "fdatasync", "sync_file_range")}
+
+
+def directions_of(name: str, directions: Sequence[str]) -> list[str]:
+    """Which of a client's directions a class of ops is of, by its name (pread64: read; of a trim discard)."""
+    return [d for d in directions if any(word in name.lower() for word in WORDS.get(d, (d,)))]
 
 
 def clients_classes(run: Run, which: Selection, counts: dict[str, int], last_ns: int | None = None) -> list[str] | None:
@@ -141,8 +147,7 @@ def matching_classes(found: dict[str, int], counts: dict[str, int]) -> list[str]
     chosen: set[str] = set()
     most_first = sorted(found.items(), key=lambda c: (-c[1], c[0]))
     for direction, count in counts.items():
-        words = WORDS.get(direction, (direction,))
-        fitting = [(name, n) for name, n in most_first if any(word in name.lower() for word in words)][:MOST_CLASSES]
+        fitting = [(name, n) for name, n in most_first if directions_of(name, [direction])][:MOST_CLASSES]
         subsets = (s for size in range(1, len(fitting) + 1) for s in combinations(fitting, size))
         best = min(subsets, key=lambda s: (abs(sum(n for _, n in s) - count), len(s)), default=())
         near = NEAR_BIO if any(name.startswith(BIO) for name, _ in best) else NEAR

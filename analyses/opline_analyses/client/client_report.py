@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+"""The figures that a benchmark reports of itself, in integer nanoseconds where they are times."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from opline_analyses.runs.selection import directions_of
+
+_LONGEST_NS = 86400 * 10**9  # a mean latency where the report says no run time
+_SLACK_S = 1.0  # a run time is rounded
+DIRECTIONS = ("read", "write", "trim", "sync")
+
+
+@dataclass(slots=True)
+class ClientReport:
+    """A benchmark's own figures. ``numbers`` has all that the text names, by our names, in the text's units."""
+
+    tool: str
+    mean_ns: float
+    count: int | None = None
+    seconds: float | None = None
+    iops: float | None = None
+    queue_depth: int | None = None
+    by_class: dict[str, tuple[int, float]] = field(default_factory=dict)  # class -> count, mean_ns
+    numbers: dict[str, float] = field(default_factory=dict)
+    source: str = ""
+    bytes: int | None = None  # moved, as the tool counts them
+    bytes_by_class: dict[str, int] = field(default_factory=dict)
+    ramp_seconds: float | None = None  # before what it counts it did the same for so long
+    rate: float | None = None  # ops a second that were due on each thread, where the client has a schedule
+    rates: dict[str, float] = field(default_factory=dict)  # the same of each direction by itself
+    rates_source: str = ""  # what says so
+    syncs: tuple[int, float] | None = None  # count and mean_ns of fsync and the like, which the figures above leave out
+
+    def counts(self) -> dict[str, int]:
+        """How many ops of each class the tool counts, where it tells them apart."""
+        return {name: count for name, (count, _) in self.by_class.items()}
+
+    def of_classes(self, names: Sequence[str]) -> ClientReport | None:
+        """The report of some classes of ops alone, by the directions in their names. Itself where these are all, or the
+        tool does not tell directions apart; None where it does and has no figure of such ops.
+        """
+        apart = self.by_class | ({"sync": self.syncs} if self.syncs else {})
+        wanted: set[str] = set()
+        for name in names:
+            found = {name} if name in apart else set(directions_of(name, [*DIRECTIONS, *apart]))
+            if not found and len(apart) == 1:
+                found = set(apart)
+            if not found or not found <= set(apart):
+                return self if not apart else None
+            wanted |= found
+        if wanted == set(self.by_class):
+            return self
+        chosen = {name: apart[name] for name in sorted(wanted)}
+        count = sum(n for n, _ in chosen.values())
+        moved = [self.bytes_by_class.get(name) for name in chosen]
+        return replace(
+            self,
+            mean_ns=sum(n * mean for n, mean in chosen.values()) / count,
+            count=count,
+            iops=count / self.seconds if self.seconds else None,
+            queue_depth=None,
+            by_class=chosen,
+            bytes=None if None in moved else sum(n for n in moved if n is not None),
+            rates={name: rate for name, rate in self.rates.items() if name in chosen},
+        )
+
+    def fault(self) -> str | None:
+        """What is impossible about it, in a line."""
+        limit_ns = (self.seconds + (self.ramp_seconds or 0) + _SLACK_S) * 1e9 if self.seconds else _LONGEST_NS
+        for mean in (
+            self.mean_ns,
+            *(mean for _, mean in self.by_class.values()),
+            *([self.syncs[1]] if self.syncs else []),
+        ):
+            if not math.isfinite(mean) or mean < 0:
+                return f"a mean latency of {mean:g} ns"
+            if mean > limit_ns:
+                run = f", in a run of {self.seconds:g} s" if self.seconds else ""
+                return f"a mean latency of {mean / 1e9:g} s{run}"
+        return None

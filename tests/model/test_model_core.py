@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from tests.lib.core_driver import Driver, Line, check_laws, parse_line, run, value_of
 
 from opline.model import check_trace, load_model
 
-MAIL = Path(__file__).resolve().parents[1] / "models" / "mail.toml"
+MAIL = "ceph-2014"  # what `--model ceph` is for a trace of that time
 
 # C1.6: the mail's op, with nanoseconds that the mail's microseconds hide. (delta in us, event, fields)
 CLIENT, DISPATCH, WORKER = 86656, 24224, 94688

@@ -148,10 +148,11 @@ def _sides(args: argparse.Namespace) -> tuple[list[Path], list[Path]]:
 
 def _figures(args: argparse.Namespace, path: Path, sketched: bool) -> list[Figures]:
     """Of a run, or of all runs of a baseline. Raises OplineError."""
+    from opline.readers.registry import format_of
     from opline_analyses.api.ops import figures
     from opline_analyses.compare.figures import read_baseline
 
-    if path.is_file():
+    if path.is_file() and format_of(path) is None:
         if given := [o for o in ("op_class", "comm", "pid", "since", "until") if getattr(args, o) is not None]:
             option = given[0].replace("op_", "")
             raise UsageError(f"--{option}: {path} is a baseline, whose ops are not known any more.")

@@ -9,7 +9,7 @@ import textwrap
 from opline.store.schema import TABLES
 from opline_analyses.base.result_table import Column, ResultTable
 from opline_analyses.block.io_table import narrow
-from opline_analyses.commands.common import add_form, add_model, csv_output, opened, write
+from opline_analyses.commands.common import add_form, add_model, csv_output, input_path, opened, write
 from opline_analyses.commands.options import add_io_filters, io_filters
 from opline_analyses.commands.vocabulary import CHOICE
 from opline_analyses.runs.lockdown import check, lock
@@ -43,7 +43,7 @@ NULL = "·"  # in the table for people only
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
-    parser.add_argument("run", metavar="RUN", help="a run, a recording, or a trace (with --model)")
+    parser.add_argument("run", metavar="RUN", type=input_path, help="a run, a recording, or a trace (with --model)")
     parser.add_argument("query", metavar="QUERY", help="one SQL statement")
     add_model(parser)
     parser.add_argument(

@@ -12,6 +12,7 @@ from opline.errors import OplineError, UsageError
 from opline.paths import is_recording
 from opline.readers import registry
 from opline.readers.trace import is_ctf_2
+from opline.store.chosen import chosen
 from opline.store.run import BLOCKS_MODEL
 from opline.store.underway import has_run
 from opline.talk import shown
@@ -117,9 +118,14 @@ def _of_trace(path: str, model: str | None, found: Format | None) -> dict[str, A
         lines = [_command(name, path, *options) for name in _OF_REQUESTS if has["requests"]]
         lines += [_command(name, path, *options) for name in _OF_OPS if has["ops"]]
         lines += [] if has["requests"] or not has["ops"] else [_command("hist", path, "--of", "ops", *options)]
-        (queued,) = opened.row("SELECT count(*) FROM bios WHERE queue_ns IS NOT NULL")
-        if queued and not has["ops"] and not has_run(path):
-            lines += [_command(name, path, "--model", "blocks") for name in _OF_OPS]
+        if (
+            has["requests"]
+            and not has["ops"]
+            and model is None
+            and not has_run(path)
+            and chosen(opened.manifest["traces"])
+        ):
+            lines += [_command(name, path) for name in _OF_OPS]
         lines += [] if has_run(path) else [_command("events", path)]
         return {
             "is": _called(path, found),

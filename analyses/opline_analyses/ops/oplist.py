@@ -189,12 +189,12 @@ REQUESTS = """
                coalesce(bool_or(ambiguous), false) AS ambiguous
         FROM own WHERE op_id BETWEEN {low} AND {high} AND op_id IN (SELECT op_id FROM chunk) AND request_id IS NOT NULL
         GROUP BY op_id, request_id)
-    SELECT l.op_id, r.request_id, r.dev, if(l.bios BETWEEN 1 AND r.bio_count - 1, l.sector, r.sector),
-           if(l.bios BETWEEN 1 AND r.bio_count - 1, l.nr_sectors, r.nr_sectors), r.sector, r.nr_sectors, r.rwbs,
+    SELECT l.op_id, r.request_id, r.dev, if(l.bios >= 1 AND l.bios < r.bio_count, l.sector, r.sector),
+           if(l.bios >= 1 AND l.bios < r.bio_count, l.nr_sectors, r.nr_sectors), r.sector, r.nr_sectors, r.rwbs,
            coalesce(l.queue_ns, r.queue_ns), l.merge_ns, r.getrq_ns, r.insert_ns, r.issue_ns, r.complete_ns,
            r.preflush_ns, if(r.end_ns > r.complete_ns, r.end_ns, NULL), r.d2c_ns,
            coalesce(l.tid, r.queue_tid), coalesce(l.comm, r.queue_comm), r.queue_cpu, r.issue_tid, r.issue_comm,
-           r.issue_cpu, r.complete_cpu, r.error, l.shared, l.ambiguous
+           r.issue_cpu, r.complete_cpu, r.error, l.shared AND r.bio_count > 0, l.ambiguous
     FROM l JOIN requests r USING (request_id) ORDER BY l.op_id, coalesce(l.queue_ns, r.queue_ns), r.request_id"""
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from .language import Ios, KeyUse, Model, Rule
+    from .language import Bios, Ios, KeyUse, Model, Rule
 
 PLAN_VERSION = 1
 MATCHES = ("pointer", "sector")
@@ -49,18 +49,13 @@ def compile_plan(model: Model, match: str = "pointer") -> dict[str, Any]:
             for source in stage.sources
             for target in stage.targets
         ],
-        "bios": None
-        if model.bios is None
-        else {
-            "class": model.bios.op_class,
-            "threads": list(model.bios.threads),
-            "except": list(model.bios.exceptions),
-        },
+        "bios": _own_ios(model.bios),
     } | _present(
+        requests=_own_ios(model.requests),
         facts=[
             {"name": f.name, "scope": f.scope, "of": f.of, "value": list(f.value), "unordered": f.unordered}
             for f in model.facts
-        ]
+        ],
     )
 
 
@@ -162,6 +157,13 @@ def message_parts(model: Model) -> dict[str, frozenset[str]]:
 def plan_rules(model: Model) -> list[tuple[Rule, str]]:
     """The rule and the event behind each of the plan's points, in the plan's order."""
     return [(rule, event) for rule in model.rules for event in rule.events]
+
+
+def _own_ios(ios: Bios | None) -> dict[str, Any] | None:
+    """Whose bios or requests are ops."""
+    if ios is None:
+        return None
+    return {"class": ios.op_class, "threads": list(ios.threads), "except": list(ios.exceptions)}
 
 
 def _present(**fields: Any) -> dict[str, Any]:

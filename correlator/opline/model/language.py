@@ -40,8 +40,8 @@ BIOS_FIELDS = ("class", "threads", "except")
 
 VERSION = 2  # of the language; a model may leave it out
 MODEL_FIELDS = (
-    "title", "text", "claims", "ignore", "linger_ns", "keys", "facts", "points", "stages", "bios", "preload", "probes",
-    "version", "groups", "defaults", "batches",
+    "title", "text", "claims", "ignore", "linger_ns", "keys", "facts", "points", "stages", "bios", "requests",
+    "preload", "probes", "version", "groups", "defaults", "batches", "earlier",
 )  # fmt: skip
 KEY_FIELDS = ("fields", "scope", "by_order", "with")
 FACT_FIELDS = ("of", "value", "scope", "unordered")
@@ -157,7 +157,7 @@ class Ios(Value):
 
 
 class Bios(Value):
-    """Threads whose bios are ops of their own where no other op is found: globs of their names."""
+    """Threads whose bios (where no other op is found) or requests are ops of their own: globs of their names."""
 
     op_class: str
     threads: tuple[str, ...]
@@ -232,10 +232,12 @@ class Model(Value):
     rules: tuple[Rule, ...]
     stages: tuple[Stage, ...]
     bios: Bios | None = None
+    requests: Bios | None = None
     facts: tuple[Fact, ...] = ()
     preload: tuple[str, ...] = ()  # what `opline record` preloads into the command
     probes: tuple[Probe, ...] = ()
     probes_on_request: bool = False  # not placed unless that is asked for
+    earlier: Mapping[str, str] = {}  # globs of an earlier version's events, and the shipped model for these
     broken_points: tuple[str, ...] = ()  # names of points that have mistakes of their own
 
     def placed_probes(self, asked: bool) -> tuple[Probe, ...]:

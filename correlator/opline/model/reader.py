@@ -85,8 +85,8 @@ class _Reader(PointFields):
         before = len(self.problems)
         self.point_names = set()
         rules, broken = self.points()
-        if not rules and "bios" not in self.document and len(self.problems) == before:
-            self.error(("points",), "a model needs [points] or [bios]")
+        if not rules and not {"bios", "requests"} & set(self.document) and len(self.problems) == before:
+            self.error(("points",), "a model needs [points], [bios] or [requests]")
         stages = tuple(self.stages())
         self.unused()
         self.not_read()
@@ -109,11 +109,13 @@ class _Reader(PointFields):
             keys=keys,
             rules=rules,
             stages=stages,
-            bios=self.bios(),
+            bios=self.own_ios("bios"),
+            requests=self.own_ios("requests"),
             facts=tuple(self.facts()),
             preload=self.texts((), "preload", self.document),
             probes=tuple(read_probes(self)),
             probes_on_request=on_request(self),
+            earlier=self.earlier(),
             broken_points=broken,
         )
 
@@ -316,16 +318,20 @@ class _Reader(PointFields):
                 ends = (self.points_of(here, "from", part), self.points_of(here, "to", part))
                 yield Stage(name, *ends, kind, behind, self.line(here))
 
-    def bios(self) -> Bios | None:
-        written = self.table((), "bios")
+    def own_ios(self, table: str) -> Bios | None:
+        written = self.table((), table)
         if not written:
             return None
-        self.known(("bios",), written, BIOS_FIELDS, "`bios`")
-        op_class, threads = self.text(("bios",), "class", written), self.texts(("bios",), "threads", written)
+        self.known((table,), written, BIOS_FIELDS, f"`{table}`")
+        op_class, threads = self.text((table,), "class", written), self.texts((table,), "threads", written)
         for name, given in (("class", op_class), ("threads", threads)):
             if not given:
-                self.error(("bios",), f"`bios`: `{name}` is missing")
-        return Bios(op_class or "", threads, self.texts(("bios",), "except", written))
+                self.error((table,), f"`{table}`: `{name}` is missing")
+        return Bios(op_class or "", threads, self.texts((table,), "except", written))
+
+    def earlier(self) -> dict[str, str]:
+        written = self.table((), "earlier")
+        return {glob: name for glob in written if (name := self.text(("earlier",), glob, written))}
 
     def linger(self) -> int:
         value: int | None = self.typed((), "linger_ns", self.document, int, "an integer")

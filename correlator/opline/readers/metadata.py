@@ -54,6 +54,21 @@ def environment(folder: StrPath) -> dict[str, Any]:
     return {"path": str(folder), **found}
 
 
+_EVENT = re.compile(r'\bevent\s*+\{\s*+(?:\w++\s*+=\s*+[^;"{]*+;\s*+)*?name\s*+=\s*+' + _STRING)
+
+
+def event_names(folder: StrPath) -> set[str]:
+    """The names of a trace's event classes; empty where the metadata can't be read."""
+    try:
+        text = metadata_text(folder)
+        if not text.startswith("\x1e"):
+            return {found[1] for found in _EVENT.finditer(text)}
+        fragments = [json.loads(part) for part in text.split("\x1e") if part.strip()]
+        return {str(f["name"]) for f in fragments if f.get("type") == "event-record-class" and "name" in f}
+    except (OSError, ValueError, AttributeError, TypeError):
+        return set()
+
+
 def _block(text: str, name: str) -> str:
     """The text between ``name {`` and ``};`` at the begin of a line; "" if there is none."""
     begin = f"\n{text}".find(f"\n{name} {{")

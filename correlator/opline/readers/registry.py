@@ -47,6 +47,9 @@ if TYPE_CHECKING:
 
         MODEL: str  # a shipped op model that fits, "generic" where the events are of block requests alone
 
+        def names(self, head: Head) -> set[str]:
+            """The names of the events that it begins with: for formats of which these decide about the op model."""
+
         def files(self, path: str) -> list[str]:
             """The files of the trace that ``path`` is one of."""
 
@@ -122,6 +125,12 @@ def format_of(path: StrPath, folders: Sequence[str] = TRACES) -> Format | None:
     except (OSError, ValueError):
         return None
     return _asked(data, name, whole, folders)[1]
+
+
+def head_of(path: StrPath, folders: Sequence[str] = TRACES) -> Head:
+    """What an input begins with, as its format was found by. Raises OSError."""
+    data, whole = _begin(path, folders)
+    return Head(data, str(path), whole)
 
 
 def _begin(path: StrPath, folders: Sequence[str]) -> tuple[bytes, bool]:

@@ -15,6 +15,7 @@ from opline.paths import is_recording, plain
 from opline.readers.registry import trace_format
 from opline.readers.trace import find_traces
 from opline.shapes import fault_in, read_json
+from opline.store.chosen import chosen, of_version, say
 from opline.store.manifest import AGAIN, MANIFEST, RECORDING
 from opline.store.underway import has_run, is_underway
 from opline.values import Value
@@ -84,8 +85,11 @@ def locate(
                     "leave out --model and --extents."
                 )
     traces = find_traces(trace)  # what is wrong with the trace comes before what is missing on the command line
+    choice = None
     if model is None:
         model = otherwise if os.path.isdir(traces[0]) else trace_format(traces[0]).MODEL
+        if otherwise is None and model in (None, BLOCKS_MODEL) and (choice := chosen(traces)) is not None:
+            model = choice.name
     if model is None:
         import shlex
 
@@ -95,7 +99,11 @@ def locate(
             f"{path} is {what}: name one with --model: generic for events of opline_tp.h, syscalls for system calls, "
             f"another of `opline model list`, or what {proposed} proposes."
         )
-    return BareTrace(trace, load_model(model))
+    named = load_model(model)
+    fitting = of_version(named, traces)
+    if choice is not None and fitting is named:
+        say(choice)
+    return BareTrace(trace, fitting)
 
 
 @contextmanager

@@ -100,6 +100,12 @@ RequestCut RequestLinks::cut_of(const Request &r) const {
     return cut;
 }
 
+void RequestLinks::serve(Op &op, const Request &r) {
+    RequestCut cut = cut_of(r);
+    cut.q = r.queue_ns;
+    op.requests.push_back(cut);
+}
+
 Served RequestLinks::request_done(const Request &r) {
     waiting_.clear();
     served_.clear();

@@ -17,6 +17,8 @@ class RequestLinks {
         : l_(l), links_(links), directions_(directions), places_(places), syncs_(syncs), checks_(checks) {}
 
     Served request_done(const Request &);
+    // The op is this request.
+    void serve(Op &, const Request &);
     // Of the last request_done(): refs of the ops that it serves.
     const std::vector<std::uint64_t> &served() const { return served_; }
     // The flush whose D is the request's too; nullptr: it has one of its own, or none is known.

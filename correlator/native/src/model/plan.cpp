@@ -163,6 +163,12 @@ PointSpec point_spec(const json &p, const std::string &where, const Names &names
     return out;
 }
 
+BiosSpec own_ios(const json &doc, const char *name) {
+    const auto it = doc.find(name);
+    if (it == doc.end() || it->is_null()) return {};
+    return {it->at("class").get<std::string>(), texts(*it, "threads", name), texts(*it, "except", name)};
+}
+
 FileSpec file_spec(const json &f) {
     FileSpec out;
     if (const auto &path = f.at("path"); path.is_string()) out.path = path.get<std::string>();
@@ -234,9 +240,8 @@ Plan parse_plan(const std::string &json_text) {
                                        s.at("to").get<std::string>(), s.value("kind", std::string()),
                                        s.value("behind", false)});
         plan.behind = std::any_of(plan.stages.begin(), plan.stages.end(), [](const StageSpec &s) { return s.behind; });
-        if (auto it = doc.find("bios"); it != doc.end() && !it->is_null())
-            plan.bios = {it->at("class").get<std::string>(), texts(*it, "threads", "bios"),
-                         texts(*it, "except", "bios")};
+        plan.bios = own_ios(doc, "bios");
+        plan.requests = own_ios(doc, "requests");
         if (auto it = doc.find("files"); it != doc.end())
             for (const auto &f : *it) plan.files.push_back(file_spec(f));
         if (auto it = doc.find("lost"); it != doc.end())

@@ -72,9 +72,9 @@ struct IosSpec {
     bool of_call() const { return submit || wait || !submitted.empty() || !reaped.empty(); }
 };
 
-// Bios of threads that work for no op, and whose name fits, are ops of their own.
+// Bios of threads that work for no op, and whose name fits, are ops of their own. Or requests.
 struct BiosSpec {
-    std::string op_class;                      // "": bios are nobody's ops
+    std::string op_class;                      // "": none is an op
     std::vector<std::string> threads, except;  // globs
 };
 
@@ -195,7 +195,7 @@ struct Plan {
     std::vector<FactSpec> facts;
     std::vector<PointSpec> points;
     std::vector<StageSpec> stages;
-    BiosSpec bios;
+    BiosSpec bios, requests;
     std::vector<FileSpec> files;
     std::vector<LostSpec> lost;
     std::vector<DeviceSpec> devices;

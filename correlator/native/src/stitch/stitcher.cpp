@@ -16,6 +16,7 @@ Stitcher::Stitcher(const Plan &plan, StringPool &strings, NameIds &names, const 
       settling_(s_, lives_, keys_, joins_),
       batches_(s_, lives_, keys_),
       ios_(s_, threads_, lives_, keys_),
+      own_requests_(s_, lives_),
       awake_(strings.intern(kAwakeMark)),
       details_(s_, lives_),
       resolver_(s_, lives_, keys_, joins_, batches_),

@@ -9,6 +9,7 @@
 #include "event/thread_names.hpp"
 #include "stitch/applier.hpp"
 #include "stitch/op_locator.hpp"
+#include "stitch/own_requests.hpp"
 #include "stitch/settling.hpp"
 
 namespace opline {
@@ -36,6 +37,7 @@ class Stitcher {
     const ThreadPoints &thread_points() const { return lives_.thread_points(); }
     OpDetails &details() { return details_; }
     AsyncIos &ios() { return ios_; }
+    OwnRequests &own_requests() { return own_requests_; }
     Settling &settling() { return settling_; }
     const StitchCounts &counts() const { return s_.counts; }
 
@@ -58,6 +60,7 @@ class Stitcher {
     Settling settling_;
     Batches batches_;
     AsyncIos ios_;
+    OwnRequests own_requests_;
     std::uint32_t awake_;  // pool id
     OpDetails details_;
     Resolver resolver_;

@@ -61,6 +61,11 @@ def probe(head: Head) -> int:
     return CERTAIN if any(_begins(line) for line in head.lines) else NO
 
 
+def names(head: Head) -> set[str]:
+    """Of the events that can be read."""
+    return {event[2] for line in head.lines for event in events_of(line) if not isinstance(event, str)}
+
+
 def files(path: str) -> list[str]:
     """The file alone."""
     return [path]

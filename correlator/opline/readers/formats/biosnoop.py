@@ -48,6 +48,11 @@ def probe(head: Head) -> int:
     return CERTAIN if any(_columns(line) for line in head.lines) else NO
 
 
+def names(_head: Head) -> set[str]:
+    """A listing has no bios."""
+    return {"block_rq_issue", "block_rq_complete"}
+
+
 def files(path: str) -> list[str]:
     """The file alone."""
     return [path]

@@ -49,6 +49,12 @@ def probe(head: Head) -> int:
     )
 
 
+def names(head: Head) -> set[str]:
+    """Of the actions."""
+    lines = (_LINE.fullmatch(line) for line in head.lines)
+    return {_EVENTS[found["action"]] for found in lines if found and found["action"] in _EVENTS}
+
+
 def files(path: str) -> list[str]:
     """The file alone."""
     return [path]

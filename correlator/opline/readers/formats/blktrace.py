@@ -59,6 +59,11 @@ def probe(head: Head) -> int:
     return NO if _byte_order(head.data) is None else CERTAIN
 
 
+def names(_head: Head) -> set[str]:
+    """Of the actions that blktrace records by default."""
+    return set(_EVENTS.values())
+
+
 def front(paths: list[str]) -> BlktraceReader:
     """What reads the files."""
     return BlktraceReader(paths)

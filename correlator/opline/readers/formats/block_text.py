@@ -39,6 +39,12 @@ def probe(head: Head) -> int:
     return LIKELY if head.has_line(_EVENT) else NO
 
 
+def names(head: Head) -> set[str]:
+    """Of the block events."""
+    events = (_core.parse_block_line(line.encode()) for line in head.lines)
+    return {event[0] for event in events if event is not None}
+
+
 def files(path: str) -> list[str]:
     """The file alone."""
     return [path]

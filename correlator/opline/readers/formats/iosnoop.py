@@ -39,6 +39,11 @@ def probe(head: Head) -> int:
     return CERTAIN if head.has_line(_HEADER) else NO
 
 
+def names(_head: Head) -> set[str]:
+    """A listing has no bios."""
+    return {"block_rq_issue", "block_rq_complete"}
+
+
 def files(path: str) -> list[str]:
     """The file alone."""
     return [path]

@@ -10,7 +10,8 @@
 //   gap      stream, kind, begin, end, count, why
 //   finish   -
 //
-// The receiver answers a class (id, time slot, number of wanted fields, those fields) and a stream (its number) at once.
+// The receiver answers at once: a class with its id, time slot, number of wanted fields, and those; a stream with its
+// number.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -53,8 +54,8 @@ class WireFeed {
     enum class State : std::uint8_t { kMore, kFinished, kCut };  // kCut: the other side ended before it had finished
 
     WireFeed(int socket, EventSink &to) : socket_(socket), to_(to) {}
-    // Takes what has come, waiting for it if there is nothing. Also kMore when a signal came. Throws WireError, and what
-    // the consumer throws.
+    // Takes what has come, and waits if there is nothing. Also kMore when a signal came. Throws WireError, and what the
+    // consumer throws.
     State run();
 
   private:

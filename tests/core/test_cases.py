@@ -51,6 +51,14 @@ def stage(s: Row, _: Row) -> Iterator[str]:
         yield f"    {s['states_tid']}: {states}{woken}"
 
 
+def wait(w: Row, op: Row) -> Iterator[str]:
+    about = [f"request {w['request_id']}" if w["request_id"] is not None else w["reason"], w["comm"] or w["tid"]]
+    about += [f"by {w['path']}" if w["path"] else None, f"while {w['instead_comm']}" if w["instead_tid"] else None]
+    said = " ".join(str(word) for word in about if word is not None)
+    at, sure = w["begin_ns"] - op["begin_ns"], "" if w["certain"] else " inferred"
+    yield f"  waits {at:>6} {w['duration_ns']} in stage {w['seq']}: {w['kind']} {said}{sure}"
+
+
 def doubts(link: Row) -> str:
     low = link["confidence"] == "low" and not link["ambiguous"]
     return "".join(f" {word}" for word in ("shared", "ambiguous") if link[word]) + (" low" if low else "")
@@ -69,7 +77,7 @@ def later(d: Row, _: Row) -> Iterator[str]:
     )
 
 
-PARTS = (("transitions", transition), ("stages", stage), ("links", link_of), ("deferred", later))
+PARTS = (("transitions", transition), ("stages", stage), ("waits", wait), ("links", link_of), ("deferred", later))
 
 
 def describe(driver: Driver) -> str:

@@ -51,6 +51,7 @@ NATIVE_FOLDERS = (
     "model",
     "op",
     "sched",
+    "waits",
     "binding",
     "stitch",
     "link",

@@ -211,9 +211,25 @@ def check_state_parts(stage: dict[str, Any], parts: list[dict[str, Any]]) -> Non
         assert sum(stage[f"{state}_ns"] > 0 for state in sums) > 1
 
 
+def check_waits(tables: dict[str, list[dict[str, Any]]]) -> None:
+    """The rows of the table waits of one stage sum to the time in which its thread did not run."""
+    waits: dict[tuple[int, int], int] = {}
+    for row in tables.get("waits", []):
+        assert row["duration_ns"] > 0 and row["part_count"] > 0
+        assert (row["reason"] is not None) == (row["kind"] == "unknown")
+        assert (row["path"] is not None) == (row["depth"] > 0)
+        stage = row["op_id"], row["seq"]
+        waits[stage] = waits.get(stage, 0) + row["duration_ns"]
+    for row in tables.get("stages", []):
+        waited = 0 if row["on_cpu_ns"] is None else row["duration_ns"] - row["on_cpu_ns"]
+        assert waits.pop((row["op_id"], row["seq"]), 0) == waited
+    assert not waits
+
+
 def check_laws(driver: Driver, pushed: int) -> None:
     """What holds for every input: the partition law for every op, one fate for every event."""
     tables = driver.tables()
+    check_waits(tables)
     sums: dict[int, int] = {}
     parts: dict[tuple[int, int], list[dict[str, Any]]] = {}
     for part in tables.get("states", []):

@@ -114,6 +114,11 @@ class Run:
         return self.table("batches")
 
     @property
+    def waits(self) -> Table:
+        """What the threads of the stages waited for."""
+        return self.table("waits")
+
+    @property
     def states(self) -> Table:
         """When a thread ran, waited for a CPU or was blocked in the stages."""
         return self.table("states")

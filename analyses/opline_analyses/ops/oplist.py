@@ -12,12 +12,13 @@ from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 from opline.steps import STEPS
+from opline_analyses.ops.waited import InWait
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
 
 CHUNK_OPS = 4096
 _STEPS = tuple((step.letter, step.column) for step in STEPS)
-_PARTS = ("transitions", "stages", "states", "requests", "deferred")
+_PARTS = ("transitions", "stages", "states", "waits", "requests", "deferred")
 
 
 class Passed(NamedTuple):
@@ -148,6 +149,7 @@ class OpDetail:
     transitions: list[Passed] = field(default_factory=list)
     stages: list[Interval] = field(default_factory=list)
     states: list[InState] = field(default_factory=list)
+    waits: list[InWait] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)
     deferred: list[Deferred] = field(default_factory=list)
     devices: dict[int, str] = field(default_factory=dict)  # names, of the whole run
@@ -174,6 +176,11 @@ _STAGES = """SELECT op_id, stage, kind, from_point, to_point, begin_ns, duration
     WHERE op_id BETWEEN {low} AND {high} AND op_id IN (SELECT op_id FROM chunk) ORDER BY op_id, seq"""
 _STATES = """SELECT op_id, seq, tid, state, begin_ns, duration_ns, woken_by_tid, woken_by_comm FROM states
     WHERE op_id BETWEEN {low} AND {high} AND op_id IN (SELECT op_id FROM chunk) ORDER BY op_id, begin_ns"""
+_WAITS = """SELECT w.op_id, w.wait_id, w.seq, w.begin_ns, w.duration_ns, w.part_count, w.kind, w.reason, w.depth,
+    w.path, w.tid, w.comm, w.request_id, r.kind, r.dev, w.instead_tid, w.instead_comm, w.certain
+    FROM waits w LEFT JOIN all_requests r ON r.request_id = w.request_id
+    WHERE w.op_id BETWEEN {low} AND {high} AND w.op_id IN (SELECT op_id FROM chunk)
+    ORDER BY w.op_id, w.seq, w.begin_ns"""
 # Gives op_id, then REQUEST_COLUMNS. An op sees the Q of its own bio, which in a merged request is not the request's
 # first. A batch's requests cut its members' stages without being linked to each of them: they are shared.
 REQUESTS = """
@@ -234,6 +241,8 @@ def _chunk(
         if with_states:
             for row in run.rows(_STATES.format(**span)):
                 ops[row[0]].states.append(InState(*row[1:]))
+            for row in run.rows(_WAITS.format(**span)):
+                ops[row[0]].waits.append(InWait(*row[1:]))
         requests: defaultdict[int, list[Request]] = defaultdict(list)
         for row in run.rows(REQUESTS.format(**span)):
             requests[row[0]].append(Request(*row[1:]))

@@ -19,6 +19,7 @@ from opline_analyses.base.result_table import ResultTable, label, text, time
 from opline_analyses.base.screen import WIDTH
 from opline_analyses.base.text import count_of, device_name, level, shortened, us, wrapped
 from opline_analyses.ops.oplist import InState, Interval, OpDetail, Request
+from opline_analyses.ops.waited import wait_list
 
 if TYPE_CHECKING:
     from opline_analyses.base.result_table import Part
@@ -317,6 +318,7 @@ def state_list(op: OpDetail) -> Iterator[Part]:
         rows.append([_short(s), thread, *times, thread_name(s.woken_by_comm, s.woken_by_tid)])
     yield ResultTable(STATE_COLUMNS, rows, gap=" ", indent=2)
     yield from _when_list(op, names)
+    yield from wait_list(op.waits, op.begin_ns, op.devices)
 
 
 def _when_list(op: OpDetail, names: Mapping[int, str | None]) -> Iterator[Part]:

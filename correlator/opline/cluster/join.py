@@ -126,7 +126,7 @@ def _build(folder: Path, parts: Sequence[Part], model: Model, options: Options) 
             "(runs/host=NAME in the cluster)."
         )
     # threads of two hosts may have one number: what a thread of another host did is not known in the joined run
-    tables = [table.name for table in TABLES if table.name != "states"]
+    tables = [table.name for table in TABLES if table.name not in ("states", "waits")]
     correlate_source(_source(parts, network, with_block), model, folder, tables=tables)
     hops = write_hops(message_table(exchange, network), folder, folder / "hops.parquet")
     _write_clock(network, folder / "clock.parquet")

@@ -79,6 +79,8 @@ enum class ClassKind : std::uint8_t {
     kSchedSwitch,
     kSchedWake,
     kOffCpu,
+    kFollow,      // BPF begins, or ceases, to tell of a thread that is none of the recorded processes
+    kFollowLost,  // some of what it tells of such threads is missing
     kProcess,
     kThread,  // who a thread is
     kCgroup,
@@ -96,10 +98,18 @@ inline std::optional<ClassKind> record_kind(std::string_view name) {
     return std::nullopt;
 }
 
+// Of kOffCpu: of the context in which the thread was woken, and of its waker's last wait.
+struct WakerSlots {
+    std::int32_t irq = kNoSlot, cpu = kNoSlot, on_at = kNoSlot, off_at = kNoSlot, woken_at = kNoSlot;
+    std::int32_t prev_state = kNoSlot, waker_tid = kNoSlot, waker_irq = kNoSlot, stack = kNoSlot, own_stack = kNoSlot;
+};
+
 struct SchedSlots {
     Wake wake = Wake::kWaking;
     std::int32_t tid = kNoSlot, prev_tid = kNoSlot, prev_state = kNoSlot, next_tid = kNoSlot, cpu = kNoSlot;
     std::int32_t off_at = kNoSlot, woken_at = kNoSlot;  // kOffCpu
+    std::int32_t level = kNoSlot;                       // and kFollow
+    WakerSlots waker;                                   // kOffCpu
     bool loses = false;                                 // kCollectorLost: threads' states may be among what is missing
     std::int32_t since = kNoSlot;                       // what is missing is of requests since then
     std::int32_t until = kNoSlot;                       // up to this time; else the event's

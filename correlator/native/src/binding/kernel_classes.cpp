@@ -11,6 +11,7 @@ void bind_sched(BoundClass &c, std::string_view name, Slots &slots) {
         c.sched.prev_tid = slots.want_first({"prev_tid", "prev_pid"});
         c.sched.prev_state = slots.want("prev_state");
         c.sched.next_tid = slots.want_first({"next_tid", "next_pid"});
+        c.comm_slot = slots.want("next_comm");
         return;
     }
     if (name == "sched_waking") c.sched.wake = Wake::kWaking;
@@ -36,6 +37,18 @@ void bind_off_cpu(BoundClass &c, Slots &slots) {
     c.sched.woken_at = slots.want("woken_at");
     c.tid_slot = slots.want("waker_tid");
     c.comm_slot = slots.want("waker_comm");
+    c.sched.level = slots.want("level");
+    c.sched.waker = {slots.want("waker_irq"),       slots.want("waker_cpu"),
+                     slots.want("waker_on_at"),     slots.want("waker_off_at"),
+                     slots.want("waker_woken_at"),  slots.want("waker_prev_state"),
+                     slots.want("waker_waker_tid"), slots.want("waker_waker_irq"),
+                     slots.want("waker_stack"),     slots.want("stack")};
+}
+
+void bind_follow(BoundClass &c, Slots &slots) {
+    c.kind = c.name == "sched:follow" ? ClassKind::kFollow : ClassKind::kFollowLost;
+    c.sched.tid = slots.want("tid");
+    c.sched.level = slots.want("level");
 }
 
 void bind_thread(BoundClass &c, Slots &slots) {

@@ -12,6 +12,8 @@ namespace opline {
 void bind_sched(BoundClass &, std::string_view name, Slots &);
 // From BPF: one event of what sched_switch, sched_waking and sched_switch say of a thread, when it is back on a CPU.
 void bind_off_cpu(BoundClass &, Slots &);
+// From BPF: of which other threads it tells the same, and that some of it is missing.
+void bind_follow(BoundClass &, Slots &);
 // From BPF: who a thread is (identity/threads.hpp), and in which cgroup (identity/cgroups.hpp).
 void bind_thread(BoundClass &, Slots &);
 void bind_cgroup(BoundClass &, Slots &);

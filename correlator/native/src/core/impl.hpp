@@ -15,6 +15,7 @@
 #include "core/lost_ends.hpp"
 #include "core/membership.hpp"
 #include "core/stage_states.hpp"
+#include "core/stage_waits.hpp"
 #include "core/states.hpp"
 #include "event/merge.hpp"
 #include "link/linker.hpp"
@@ -25,6 +26,7 @@
 #include "stages/lost_stages.hpp"
 #include "statistics/op_statistics.hpp"
 #include "stitch/stitcher.hpp"
+#include "waits/wait_chains.hpp"
 
 namespace opline {
 
@@ -55,7 +57,9 @@ struct Core::Impl {
     bool links_wanted = true;  // by one of them
     DeferredTotals deferred;
     SchedTimelines sched;
-    RequestSteps steps;  // of whole requests, that are to come
+    WaitChains waits{sched, strings};
+    FlatMap<std::uint64_t, std::int64_t> followed;  // threads besides the recorded processes', by host and number
+    RequestSteps steps;                             // of whole requests, that are to come
     struct RequestThread {
         std::int32_t tid, pid;
         std::uint32_t comm;
@@ -96,6 +100,8 @@ struct Core::Impl {
     struct {
         const Event *event = nullptr;
         std::int32_t comm_slot = kNoSlot;
+        std::int64_t ts_ns = kNoTime;
+        std::uint32_t cpu = kNoCpu;
     } block_at;  // the block event at hand
     bool finishing = false, finished = false;
     bool has_block_classes = false;  // the trace has block events, or could have
@@ -176,6 +182,9 @@ struct Core::Impl {
         }
         if (tables.keeps_states())
             split_states(op, scratch, sched_events == 0 ? nullptr : &sched, tables.keeps_state_parts());
+        scratch.waits.clear();
+        if (tables.keeps_waits() && !scratch.states.empty() && !explain_waits(op, scratch, waits))
+            ++partition_violations;
         each_sink(!settled.is_others(), [&](OpSink &sink) { sink.op(settled); });
         for (const auto &bio : scratch.shared_bios) {
             LinkRow row;
@@ -229,7 +238,9 @@ struct Core::Impl {
         return out;
     }
 
+    void request_ended(const Request &);
     void request_done(const Request &r) {
+        request_ended(r);
         Served served = linker.requests().request_done(r);
         stitcher.ios().request_done(r);
         if (Op *own = stitcher.own_requests().op_of(current_host, r)) {
@@ -271,7 +282,7 @@ struct Core::Impl {
         identities.renumber(b, current_host);
         b.cgroup = identities.threads.cgroups.path(current_host, b.cgroup_number);
         if (cls.number.slot != kNoSlot) block.numbered();
-        block_at = {&ev, cls.block.comm};
+        block_at = {&ev, cls.block.comm, b.ts_ns, b.cpu};
         return block_step(b);
     }
     Fate block_step(const BlockEvent &b) {
@@ -291,6 +302,9 @@ struct Core::Impl {
     }
 
     void sched_event(const BoundClass &, const Event &);
+    void follow_event(const BoundClass &, const Event &);
+    void forget_states();
+    void states_lost(std::int64_t until_ns) { sched.lost(until_ns), waits.lost(); }
     void place_told(const BoundClass &, const Event &);
 
     // Could events of threads' states be missing where this stream's are?
@@ -318,7 +332,7 @@ struct Core::Impl {
             numbers.told(counter_of(cls, ev), static_cast<std::uint64_t>(number_in(ev, cls.count_slot, 0)), ev.ts_ns);
         if (const std::int64_t since_ns = number_in(ev, cls.sched.since, kNoTime); since_ns != kNoTime)
             linker.discarded(since_ns, number_in(ev, cls.sched.until, ev.ts_ns));
-        if (cls.sched.loses) sched.lost(std::max(ev.ts_ns, number_in(ev, cls.sched.until, ev.ts_ns)));
+        if (cls.sched.loses) states_lost(std::max(ev.ts_ns, number_in(ev, cls.sched.until, ev.ts_ns)));
     }
 
     [[gnu::always_inline]] void take(const Event &ev) {
@@ -375,6 +389,8 @@ struct Core::Impl {
         case ClassKind::kSchedSwitch:
         case ClassKind::kSchedWake:
         case ClassKind::kOffCpu: sched_event(cls, ev); return Fate::kContext;
+        case ClassKind::kFollow:
+        case ClassKind::kFollowLost: follow_event(cls, ev); return Fate::kContext;
         case ClassKind::kProcess:
             members.process_step(cls, ev, current_host, identities.threads, names.of(ev, cls.comm_slot));
             return Fate::kContext;

@@ -16,6 +16,24 @@ void Core::Impl::cpu_named(std::int64_t cpu) {
     missing("CPU " + std::to_string(cpu), Domain::kKernel, kNoTime, kNoTime, 0);
 }
 
+// The thread that a completion wakes may have waited for the request.
+void Core::Impl::request_ended(const Request &r) {
+    if (sched_events == 0 || r.complete_ns == kNoTime || !tables.keeps_waits()) return;
+    const Flush *flush = linker.requests().flush_of(r);
+    DoneRequest done;
+    done.request = r.id;
+    done.queue_ns = r.queue_ns;
+    done.getrq_ns = r.getrq_ns;
+    done.preflush_ns = r.preflush_ns;
+    done.issue_ns = flush ? flush->issue_ns : r.issue_ns;
+    done.done_ns = std::max(r.complete_ns, r.end_ns);
+    done.dev = r.dev;
+    done.queue_tid = r.queue_tid;
+    done.queue_comm = r.queue_comm;
+    waits.requests.add(current_host, done.done_ns == block_at.ts_ns ? block_at.cpu : r.complete_cpu, done);
+    if (waits.requests.added() >= kSchedChanges) forget_states();
+}
+
 // In which cgroup a thread is, what a cgroup is called, or a file.
 void Core::Impl::place_told(const BoundClass &cls, const Event &ev) {
     const std::int32_t slot = cls.kind == ClassKind::kCgroup ? cls.cgroup.path : cls.file.path;
@@ -26,14 +44,33 @@ void Core::Impl::place_told(const BoundClass &cls, const Event &ev) {
     stitcher.details().name_file(current_host, dev, static_cast<std::uint64_t>(number_in(ev, cls.file.inode, 0)), path);
 }
 
+// Some threads besides the recorded processes' have waits in the trace, too: as long as they are followed.
+void Core::Impl::follow_event(const BoundClass &cls, const Event &ev) {
+    if (cls.kind == ClassKind::kFollowLost) {
+        followed.for_each([this](std::uint64_t, std::int64_t tid) { sched.gone(current_host, tid, kNoTime); });
+        return;
+    }
+    const std::int64_t tid = identities.threads.of_root(current_host, number_in(ev, cls.sched.tid, -1));
+    if (number_in(ev, cls.sched.level, 0) >= 0) {
+        followed[thread_key(current_host, tid)] = tid;
+        return;
+    }
+    followed.erase(thread_key(current_host, tid));
+    sched.gone(current_host, tid, ev.ts_ns);
+}
+
 void Core::Impl::sched_event(const BoundClass &cls, const Event &ev) {
     if (sched_events++ == 0) sched_stream = ev.stream;
-    note_state(sched, identities.threads, cls, ev, current_host, names);
+    note_state(sched, waits.runs, identities.threads, cls, ev, current_host, names);
     cpu_named(number_in(ev, cls.sched.cpu, -1));
-    if (sched.changes() < kSchedChanges) return;
+    if (sched.changes() >= kSchedChanges) forget_states();
+}
+
+void Core::Impl::forget_states() {
     std::int64_t oldest = last_ns;
     stitcher.ops().for_each_live([&](const Op &op) { oldest = std::min(oldest, op.begin_ns); });
     sched.forget_before(oldest);
+    waits.forget_before(oldest);
 }
 
 }  // namespace opline

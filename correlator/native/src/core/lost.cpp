@@ -17,7 +17,7 @@ void Core::Impl::lost_anywhere(std::int64_t begin_ns, std::int64_t end_ns) {
 void Core::Impl::discarded(const Gap &gap) {
     const bool packets = gap.kind == Gap::Kind::kPackets;
     stitcher.events_lost();
-    if (carries_states(gap.stream)) sched.lost(gap.end_ns);
+    if (carries_states(gap.stream)) states_lost(gap.end_ns);
     numbers.end(numbers_missed());
     if (gap.begin_ns != kNoTime && gap.end_ns != kNoTime) lost_in(gap.stream, gap.begin_ns, gap.end_ns);
     holes.discarded(gap.begin_ns, gap.end_ns);
@@ -38,7 +38,7 @@ void Core::Impl::missing(std::string_view stream, Domain domain, std::int64_t be
     lost_anywhere(begin_ns == kNoTime ? kFirst : begin_ns, end_ns == kNoTime ? kLast : end_ns);
     const bool for_good = end_ns == kNoTime;
     const std::int64_t from_ns = begin_ns == kNoTime ? kFirst : begin_ns;
-    if (domain == Domain::kKernel) for_good ? sched.lost_from(from_ns) : sched.lost(end_ns);
+    if (domain == Domain::kKernel) for_good ? sched.lost_from(from_ns) : states_lost(end_ns);
     if (!for_good) numbers.end(numbers_missed());
     stitcher.events_lost();
     discarded_packets += packets;

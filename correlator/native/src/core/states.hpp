@@ -6,28 +6,64 @@
 #include "binding/classes.hpp"
 #include "event/thread_names.hpp"
 #include "identity/threads.hpp"
+#include "sched/cpu_runs.hpp"
 #include "sched/sched.hpp"
 
 namespace opline {
 
+// Of the field waker_irq (tracepoints/state_tp.h): what ran on the waker's CPU.
+inline WokenFrom woken_from(std::int64_t irq) {
+    constexpr std::int64_t kNotKnown = 0xffff, kHrtimer = 2, kSoftirq = 16;  // softirq n: kSoftirq << n
+    constexpr std::int64_t kTimers = kHrtimer | kSoftirq << 1 | kSoftirq << 8,
+                           kNetworks = kSoftirq << 2 | kSoftirq << 3, kBlock = kSoftirq << 4;
+    if (irq < 0 || irq == kNotKnown) return WokenFrom::kNotTold;
+    if (irq == 0) return WokenFrom::kThread;
+    if (irq & kBlock) return WokenFrom::kInterrupt;
+    return irq & kTimers ? WokenFrom::kTimer : irq & kNetworks ? WokenFrom::kNetwork : WokenFrom::kInterrupt;
+}
+
+// The last wait of a thread that woke another, where nothing else tells of it.
+inline void note_waker(SchedTimelines &sched, const Threads &threads, const WakerSlots &s, const Event &ev,
+                       std::uint32_t host, std::int64_t tid, std::int64_t woke_ns) {
+    const std::int64_t off_ns = number_in(ev, s.off_at, 0), on_ns = number_in(ev, s.on_at, 0),
+                       woken_ns = number_in(ev, s.woken_at, 0);
+    if (off_ns <= 0 || on_ns < off_ns || woke_ns < on_ns || tid <= 0 || !sched.ends_before(host, tid, off_ns)) return;
+    Waker by;
+    by.tid = static_cast<std::int32_t>(threads.of_root(host, number_in(ev, s.waker_tid, -1)));
+    by.from = woken_from(number_in(ev, s.waker_irq, -1));
+    sched.on_switch(host, kNoCpu, off_ns, tid, number_in(ev, s.prev_state, 0), -1);
+    sched.on_wake(host, std::max(woken_ns, off_ns), Wake::kWaking, woken_ns > 0 ? tid : -1, by);
+    sched.on_switch(host, kNoCpu, on_ns, -1, 0, tid);
+    sched.gone(host, tid, woke_ns);
+}
+
 // Takes a switch, a wake-up, or what BPF says of both together (kOffCpu).
-inline void note_state(SchedTimelines &sched, const Threads &threads, const BoundClass &cls, const Event &ev,
-                       std::uint32_t host, NameIds &names) {
+inline void note_state(SchedTimelines &sched, CpuRuns &runs, const Threads &threads, const BoundClass &cls,
+                       const Event &ev, std::uint32_t host, NameIds &names) {
     auto number = [&](std::int32_t slot) { return threads.of_root(host, number_in(ev, slot, -1)); };
     const SchedSlots &s = cls.sched;
+    Waker by;
+    by.tid = static_cast<std::int32_t>(cls.kind == ClassKind::kSchedSwitch ? -1 : number(cls.tid_slot));
+    by.comm = names.of(ev, cls.comm_slot);
     if (cls.kind == ClassKind::kSchedSwitch) {
-        sched.on_switch(host, ev.cpu, ev.ts_ns, number(s.prev_tid), number_in(ev, s.prev_state, -1),
-                        number(s.next_tid));
+        const std::int64_t next_tid = number(s.next_tid);
+        sched.on_switch(host, ev.cpu, ev.ts_ns, number(s.prev_tid), number_in(ev, s.prev_state, -1), next_tid);
+        runs.on_switch(host, ev.cpu, ev.ts_ns, next_tid, by.comm);
     } else if (cls.kind == ClassKind::kSchedWake) {
-        sched.on_wake(host, ev.ts_ns, s.wake, number(s.tid), number(cls.tid_slot), names.of(ev, cls.comm_slot));
+        if (ev.cpu < kNoWakerCpu) by.cpu = static_cast<std::uint16_t>(ev.cpu);
+        sched.on_wake(host, ev.ts_ns, s.wake, number(s.tid), by);
     } else {
         const std::int64_t tid = number(s.tid), off_ns = number_in(ev, s.off_at, 0),
                            woken_ns = number_in(ev, s.woken_at, 0);
         if (off_ns > 0) sched.on_switch(host, kNoCpu, off_ns, tid, number_in(ev, s.prev_state, 0), -1);
         // Woken before it was off: while it was about to sleep.
-        sched.on_wake(host, std::max(woken_ns, off_ns), Wake::kWaking, woken_ns > 0 ? tid : -1, number(cls.tid_slot),
-                      names.of(ev, cls.comm_slot));
+        by.from = woken_from(number_in(ev, s.waker.irq, -1));
+        by.cpu = static_cast<std::uint16_t>(number_in(ev, s.waker.cpu, kNoWakerCpu));
+        by.stack = static_cast<std::int32_t>(number_in(ev, s.waker.own_stack, -1));
+        by.waker_stack = static_cast<std::int32_t>(number_in(ev, s.waker.stack, -1));
+        sched.on_wake(host, std::max(woken_ns, off_ns), Wake::kWaking, woken_ns > 0 ? tid : -1, by);
         sched.on_switch(host, kNoCpu, ev.ts_ns, -1, 0, tid);
+        if (by.from == WokenFrom::kThread) note_waker(sched, threads, s.waker, ev, host, by.tid, woken_ns);
     }
 }
 

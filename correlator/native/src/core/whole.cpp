@@ -14,7 +14,7 @@ Fate Core::Impl::take_steps(std::int64_t until_ns) {
         stitcher.advance(last_ns);
         identities.renumber(step, current_host);
         step.cgroup = identities.threads.cgroups.path(current_host, step.cgroup_number);
-        block_at = {&kNobody, kNoSlot};
+        block_at = {&kNobody, kNoSlot, step.ts_ns, step.cpu};
         fate = block_step(step);
     }
     return fate;

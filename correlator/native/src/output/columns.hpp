@@ -47,8 +47,9 @@ using Text = ColumnName<ColumnType::kText>;
 // print("};")
 // for spec in TABLES:
 //     print(f"namespace {spec.name} {{")
-//     for n, c in enumerate(spec.columns):
-//         print(f"constexpr {TYPES[c.type][0]} {c.name + '_' * (c.name == 'class')}{{{n}}};")
+//     names = (f"{TYPES[c.type][0]}~{c.name + '_' * (c.name == 'class')}{{{n}}};" for n, c in enumerate(spec.columns))
+//     for line in textwrap.wrap(" ".join(f"constexpr~{name}" for name in names), 118, break_on_hyphens=False):
+//         print(line.replace("~", " "))
 //     print("}")
 // print("const TableDecl kTables[] = {")
 // for spec in TABLES:
@@ -63,6 +64,7 @@ enum : int {
     kTransitions,
     kStages,
     kStates,
+    kWaits,
     kRequests,
     kBios,
     kLinks,
@@ -75,211 +77,91 @@ enum : int {
     kDiscarded,
 };
 namespace ops {
-constexpr I64 op_id{0};
-constexpr Dict class_{1};
-constexpr Text object{2};
-constexpr Text key{3};
-constexpr Dict host{4};
-constexpr I32 pid{5};
-constexpr Dict comm{6};
-constexpr Dict program{7};
-constexpr Bool population{8};
-constexpr Dict cgroup{9};
-constexpr I64 begin_tid{10};
-constexpr I64 end_tid{11};
-constexpr I64 begin_ns{12};
-constexpr I64 end_ns{13};
-constexpr I64 latency_ns{14};
-constexpr Bool complete{15};
-constexpr Dict reason{16};
-constexpr Bool tainted{17};
-constexpr Bool unsplit{18};
-constexpr I64 offset_bytes{19};
-constexpr I64 length_bytes{20};
-constexpr U32 transition_count{21};
-constexpr U32 late_count{22};
-constexpr U32 request_count{23};
-constexpr U32 batch_count{24};
-constexpr U32 dev{25};
-constexpr U64 sector{26};
-constexpr Dict no_request{27};
-constexpr I64 unattributed_ns{28};
-constexpr I64 unknown_ns{29};
+constexpr I64 op_id{0}; constexpr Dict class_{1}; constexpr Text object{2}; constexpr Text key{3};
+constexpr Dict host{4}; constexpr I32 pid{5}; constexpr Dict comm{6}; constexpr Dict program{7};
+constexpr Bool population{8}; constexpr Dict cgroup{9}; constexpr I64 begin_tid{10}; constexpr I64 end_tid{11};
+constexpr I64 begin_ns{12}; constexpr I64 end_ns{13}; constexpr I64 latency_ns{14}; constexpr Bool complete{15};
+constexpr Dict reason{16}; constexpr Bool tainted{17}; constexpr Bool unsplit{18}; constexpr I64 offset_bytes{19};
+constexpr I64 length_bytes{20}; constexpr U32 transition_count{21}; constexpr U32 late_count{22};
+constexpr U32 request_count{23}; constexpr U32 batch_count{24}; constexpr U32 dev{25}; constexpr U64 sector{26};
+constexpr Dict no_request{27}; constexpr I64 unattributed_ns{28}; constexpr I64 unknown_ns{29};
 }
 namespace transitions {
-constexpr I64 op_id{0};
-constexpr U32 seq{1};
-constexpr I64 ts_ns{2};
-constexpr Dict point{3};
-constexpr Dict event{4};
-constexpr I64 tid{5};
-constexpr I32 pid{6};
-constexpr U32 cpu{7};
-constexpr Dict comm{8};
-constexpr Dict evidence{9};
-constexpr Bool late{10};
-constexpr Bool aside{11};
-constexpr I64 batch_id{12};
+constexpr I64 op_id{0}; constexpr U32 seq{1}; constexpr I64 ts_ns{2}; constexpr Dict point{3};
+constexpr Dict event{4}; constexpr I64 tid{5}; constexpr I32 pid{6}; constexpr U32 cpu{7}; constexpr Dict comm{8};
+constexpr Dict evidence{9}; constexpr Bool late{10}; constexpr Bool aside{11}; constexpr I64 batch_id{12};
 constexpr I32 child{13};
 }
 namespace stages {
-constexpr I64 op_id{0};
-constexpr U32 seq{1};
-constexpr Dict stage{2};
-constexpr Dict kind{3};
-constexpr Dict from_point{4};
-constexpr Dict to_point{5};
-constexpr I64 begin_ns{6};
-constexpr I64 duration_ns{7};
-constexpr I64 tid{8};
-constexpr I64 request_id{9};
-constexpr I64 states_tid{10};
-constexpr I64 on_cpu_ns{11};
-constexpr I64 runnable_ns{12};
-constexpr I64 blocked_io_ns{13};
-constexpr I64 blocked_ns{14};
-constexpr I64 woken_by_tid{15};
-constexpr Dict woken_by_comm{16};
+constexpr I64 op_id{0}; constexpr U32 seq{1}; constexpr Dict stage{2}; constexpr Dict kind{3};
+constexpr Dict from_point{4}; constexpr Dict to_point{5}; constexpr I64 begin_ns{6}; constexpr I64 duration_ns{7};
+constexpr I64 tid{8}; constexpr I64 request_id{9}; constexpr I64 states_tid{10}; constexpr I64 on_cpu_ns{11};
+constexpr I64 runnable_ns{12}; constexpr I64 blocked_io_ns{13}; constexpr I64 blocked_ns{14};
+constexpr I64 woken_by_tid{15}; constexpr Dict woken_by_comm{16};
 }
 namespace states {
-constexpr I64 op_id{0};
-constexpr U32 seq{1};
-constexpr I64 tid{2};
-constexpr Dict state{3};
-constexpr I64 begin_ns{4};
-constexpr I64 duration_ns{5};
-constexpr I64 woken_by_tid{6};
+constexpr I64 op_id{0}; constexpr U32 seq{1}; constexpr I64 tid{2}; constexpr Dict state{3};
+constexpr I64 begin_ns{4}; constexpr I64 duration_ns{5}; constexpr I64 woken_by_tid{6};
 constexpr Dict woken_by_comm{7};
 }
+namespace waits {
+constexpr I64 wait_id{0}; constexpr I64 op_id{1}; constexpr U32 seq{2}; constexpr I64 begin_ns{3};
+constexpr I64 duration_ns{4}; constexpr U32 part_count{5}; constexpr Dict kind{6}; constexpr Dict reason{7};
+constexpr U32 depth{8}; constexpr Dict path{9}; constexpr I64 tid{10}; constexpr Dict comm{11};
+constexpr I64 request_id{12}; constexpr I64 instead_tid{13}; constexpr Dict instead_comm{14};
+constexpr I32 stack_id{15}; constexpr I32 waker_stack_id{16}; constexpr Bool certain{17};
+}
 namespace requests {
-constexpr I64 request_id{0};
-constexpr U32 dev{1};
-constexpr U64 sector{2};
-constexpr U32 nr_sectors{3};
-constexpr Dict kind{4};
-constexpr Dict rwbs{5};
-constexpr I64 queue_ns{6};
-constexpr I64 getrq_ns{7};
-constexpr I64 insert_ns{8};
-constexpr I64 first_issue_ns{9};
-constexpr I64 issue_ns{10};
-constexpr I64 complete_ns{11};
-constexpr I64 q2c_ns{12};
-constexpr I64 d2c_ns{13};
-constexpr I32 queue_tid{14};
-constexpr Dict queue_comm{15};
-constexpr I32 issue_tid{16};
-constexpr Dict issue_comm{17};
-constexpr U32 queue_cpu{18};
-constexpr U32 issue_cpu{19};
-constexpr U32 complete_cpu{20};
-constexpr I32 error{21};
-constexpr U32 bio_count{22};
-constexpr U32 merge_count{23};
-constexpr U32 requeue_count{24};
-constexpr U32 in_flight{25};
-constexpr U32 op_count{26};
-constexpr I64 op_id{27};
-constexpr Bool ambiguous{28};
-constexpr Bool population{29};
-constexpr Dict cgroup{30};
-constexpr Dict outcome{31};
-constexpr I64 flushed_by{32};
-constexpr I64 preflush_ns{33};
-constexpr I64 end_ns{34};
+constexpr I64 request_id{0}; constexpr U32 dev{1}; constexpr U64 sector{2}; constexpr U32 nr_sectors{3};
+constexpr Dict kind{4}; constexpr Dict rwbs{5}; constexpr I64 queue_ns{6}; constexpr I64 getrq_ns{7};
+constexpr I64 insert_ns{8}; constexpr I64 first_issue_ns{9}; constexpr I64 issue_ns{10};
+constexpr I64 complete_ns{11}; constexpr I64 q2c_ns{12}; constexpr I64 d2c_ns{13}; constexpr I32 queue_tid{14};
+constexpr Dict queue_comm{15}; constexpr I32 issue_tid{16}; constexpr Dict issue_comm{17};
+constexpr U32 queue_cpu{18}; constexpr U32 issue_cpu{19}; constexpr U32 complete_cpu{20}; constexpr I32 error{21};
+constexpr U32 bio_count{22}; constexpr U32 merge_count{23}; constexpr U32 requeue_count{24};
+constexpr U32 in_flight{25}; constexpr U32 op_count{26}; constexpr I64 op_id{27}; constexpr Bool ambiguous{28};
+constexpr Bool population{29}; constexpr Dict cgroup{30}; constexpr Dict outcome{31}; constexpr I64 flushed_by{32};
+constexpr I64 preflush_ns{33}; constexpr I64 end_ns{34};
 }
 namespace bios {
-constexpr I64 bio_id{0};
-constexpr I64 request_id{1};
-constexpr U32 dev{2};
-constexpr U64 sector{3};
-constexpr U32 nr_sectors{4};
-constexpr Dict kind{5};
-constexpr I64 queue_ns{6};
-constexpr I64 getrq_ns{7};
-constexpr I64 merge_ns{8};
-constexpr I32 tid{9};
-constexpr I32 pid{10};
-constexpr Dict comm{11};
-constexpr I64 parent_id{12};
-constexpr I64 split_from_id{13};
-constexpr I64 op_id{14};
-constexpr I64 op_by_thread{15};
-constexpr I64 op_by_sector{16};
-constexpr I64 op_by_extent{17};
-constexpr U32 sector_candidates{18};
-constexpr I64 batch_id{19};
-constexpr Bool population{20};
-constexpr Dict cgroup{21};
+constexpr I64 bio_id{0}; constexpr I64 request_id{1}; constexpr U32 dev{2}; constexpr U64 sector{3};
+constexpr U32 nr_sectors{4}; constexpr Dict kind{5}; constexpr I64 queue_ns{6}; constexpr I64 getrq_ns{7};
+constexpr I64 merge_ns{8}; constexpr I32 tid{9}; constexpr I32 pid{10}; constexpr Dict comm{11};
+constexpr I64 parent_id{12}; constexpr I64 split_from_id{13}; constexpr I64 op_id{14}; constexpr I64 op_by_thread{15};
+constexpr I64 op_by_sector{16}; constexpr I64 op_by_extent{17}; constexpr U32 sector_candidates{18};
+constexpr I64 batch_id{19}; constexpr Bool population{20}; constexpr Dict cgroup{21};
 }
 namespace links {
-constexpr I64 op_id{0};
-constexpr I64 bio_id{1};
-constexpr I64 request_id{2};
-constexpr Dict evidence{3};
-constexpr Dict request_evidence{4};
-constexpr Dict confidence{5};
-constexpr U64 bytes{6};
-constexpr Bool shared{7};
+constexpr I64 op_id{0}; constexpr I64 bio_id{1}; constexpr I64 request_id{2}; constexpr Dict evidence{3};
+constexpr Dict request_evidence{4}; constexpr Dict confidence{5}; constexpr U64 bytes{6}; constexpr Bool shared{7};
 constexpr Bool ambiguous{8};
 }
 namespace deferred {
-constexpr I64 op_id{0};
-constexpr I64 bio_id{1};
-constexpr I64 request_id{2};
-constexpr Dict file{3};
-constexpr U64 bytes{4};
-constexpr I64 written_ns{5};
-constexpr I64 queue_ns{6};
-constexpr I64 issue_ns{7};
-constexpr I64 complete_ns{8};
-constexpr I32 tid{9};
-constexpr Dict comm{10};
-constexpr Dict evidence{11};
-constexpr Dict confidence{12};
-constexpr Bool shared{13};
-constexpr Bool ambiguous{14};
+constexpr I64 op_id{0}; constexpr I64 bio_id{1}; constexpr I64 request_id{2}; constexpr Dict file{3};
+constexpr U64 bytes{4}; constexpr I64 written_ns{5}; constexpr I64 queue_ns{6}; constexpr I64 issue_ns{7};
+constexpr I64 complete_ns{8}; constexpr I32 tid{9}; constexpr Dict comm{10}; constexpr Dict evidence{11};
+constexpr Dict confidence{12}; constexpr Bool shared{13}; constexpr Bool ambiguous{14};
 }
 namespace batches {
-constexpr I64 batch_id{0};
-constexpr Dict space{1};
-constexpr I32 tid{2};
-constexpr I64 begin_ns{3};
-constexpr I64 end_ns{4};
-constexpr U32 member_count{5};
-constexpr U32 request_count{6};
+constexpr I64 batch_id{0}; constexpr Dict space{1}; constexpr I32 tid{2}; constexpr I64 begin_ns{3};
+constexpr I64 end_ns{4}; constexpr U32 member_count{5}; constexpr U32 request_count{6};
 constexpr U32 declared_count{7};
 }
 namespace members {
-constexpr I64 batch_id{0};
-constexpr I64 op_id{1};
-constexpr I64 joined_ns{2};
+constexpr I64 batch_id{0}; constexpr I64 op_id{1}; constexpr I64 joined_ns{2};
 }
 namespace messages {
-constexpr I64 ts_ns{0};
-constexpr Dict point{1};
-constexpr Dict direction{2};
-constexpr U64 identity{3};
-constexpr Dict host{4};
-constexpr I32 pid{5};
-constexpr I64 tid{6};
+constexpr I64 ts_ns{0}; constexpr Dict point{1}; constexpr Dict direction{2}; constexpr U64 identity{3};
+constexpr Dict host{4}; constexpr I32 pid{5}; constexpr I64 tid{6};
 }
 namespace fates {
-constexpr Dict event{0};
-constexpr Dict fate{1};
-constexpr U64 count{2};
+constexpr Dict event{0}; constexpr Dict fate{1}; constexpr U64 count{2};
 }
 namespace losses {
-constexpr Dict loss{0};
-constexpr Dict severity{1};
-constexpr Dict origin{2};
-constexpr U64 count{3};
+constexpr Dict loss{0}; constexpr Dict severity{1}; constexpr Dict origin{2}; constexpr U64 count{3};
 }
 namespace discarded {
-constexpr Text stream{0};
-constexpr I64 begin_ns{1};
-constexpr I64 end_ns{2};
-constexpr U64 count{3};
+constexpr Text stream{0}; constexpr I64 begin_ns{1}; constexpr I64 end_ns{2}; constexpr U64 count{3};
 constexpr Bool packets{4};
 }
 const TableDecl kTables[] = {
@@ -315,6 +197,14 @@ const TableDecl kTables[] = {
         {"op_id", ColumnType::kInt64}, {"seq", ColumnType::kUint32}, {"tid", ColumnType::kInt64},
         {"state", ColumnType::kDict}, {"begin_ns", ColumnType::kInt64}, {"duration_ns", ColumnType::kInt64},
         {"woken_by_tid", ColumnType::kInt64}, {"woken_by_comm", ColumnType::kDict}
+    }},
+    {"waits", {
+        {"wait_id", ColumnType::kInt64}, {"op_id", ColumnType::kInt64}, {"seq", ColumnType::kUint32},
+        {"begin_ns", ColumnType::kInt64}, {"duration_ns", ColumnType::kInt64}, {"part_count", ColumnType::kUint32},
+        {"kind", ColumnType::kDict}, {"reason", ColumnType::kDict}, {"depth", ColumnType::kUint32},
+        {"path", ColumnType::kDict}, {"tid", ColumnType::kInt64}, {"comm", ColumnType::kDict},
+        {"request_id", ColumnType::kInt64}, {"instead_tid", ColumnType::kInt64}, {"instead_comm", ColumnType::kDict},
+        {"stack_id", ColumnType::kInt32}, {"waker_stack_id", ColumnType::kInt32}, {"certain", ColumnType::kBool}
     }},
     {"requests", {
         {"request_id", ColumnType::kInt64}, {"dev", ColumnType::kUint32}, {"sector", ColumnType::kUint64},

@@ -11,7 +11,8 @@ namespace opline {
 
 using namespace columns;
 
-RunTables::RunTables(StringPool &strings, const std::vector<std::string> &key_space_names) : strings_(strings) {
+RunTables::RunTables(StringPool &strings, const std::vector<std::string> &key_space_names)
+    : strings_(strings), wait_words_(strings) {
     evidence_ = {strings.intern("begin"), 0, strings.intern("thread"), strings.intern("batch"),
                  strings.intern("completion")};
     states_ = {strings.intern("on_cpu"), strings.intern("runnable"), strings.intern("blocked_io"),
@@ -39,10 +40,11 @@ void RunTables::keep(const std::vector<std::string> &names) {
     }
 }
 
-bool RunTables::keeps_states() const { return (kept(kStages) && with_sched_) || kept(kStates); }
+bool RunTables::keeps_states() const { return (kept(kStages) && with_sched_) || kept(kStates) || kept(kWaits); }
+bool RunTables::keeps_waits() const { return kept(kWaits); }
 bool RunTables::keeps_state_parts() const { return kept(kStates); }
 bool RunTables::keeps_ops() const {
-    return kept(kOps) || kept(kTransitions) || kept(kStages) || kept(kStates) || kept(kMembers);
+    return kept(kOps) || kept(kTransitions) || kept(kStages) || kept(kStates) || kept(kWaits) || kept(kMembers);
 }
 
 std::size_t RunTables::pending_rows() const {
@@ -70,6 +72,7 @@ void RunTables::op(const SettledOp &settled) {
     if (kept(kTransitions)) transitions(settled);
     if (kept(kStages)) stages(settled);
     if (kept(kStates)) states(settled);
+    if (kept(kWaits)) put_waits(table(kWaits), wait_words_, settled);
     if (kept(kMembers)) members(settled.op);
     if (kept(kOps)) op_row(settled);
 }

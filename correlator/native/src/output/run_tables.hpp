@@ -9,6 +9,7 @@
 
 #include "base/strings.hpp"
 #include "base/table.hpp"
+#include "output/wait_rows.hpp"
 #include "stages/settled_op.hpp"
 
 namespace opline {
@@ -74,6 +75,7 @@ class RunTables final : public OpSink {
     // called.
     bool keeps_states() const;
     bool keeps_state_parts() const;
+    bool keeps_waits() const;
     // Rows of the fullest table.
     std::size_t pending_rows() const;
     std::vector<Table> &tables() { return tables_; }
@@ -90,6 +92,7 @@ class RunTables final : public OpSink {
     StringPool &strings_;
     std::array<std::uint32_t, 5> evidence_{};  // per Evidence, pool id
     std::array<std::uint32_t, 4> states_{};    // per StateKind, pool id
+    WaitWords wait_words_;
     std::vector<std::uint32_t> key_evidence_;  // per key space, pool id of key:SPACE
     std::vector<Table> tables_;
     std::vector<char> kept_;  // per table

@@ -20,10 +20,11 @@ std::uint64_t thread_of(std::uint32_t host, std::int64_t tid) {
 // thread that waits for work); 256 and above: preempted (TASK_REPORT_MAX; 1024 to 4096 before 4.14), whatever the rest
 // says.
 ThreadRun run_after(std::int64_t prev_state) {
-    constexpr std::int64_t kUninterruptible = 2, kDead = 16, kZombie = 32, kPreempted = 256;
+    constexpr std::int64_t kUninterruptible = 2, kStopped = 4, kTraced = 8, kDead = 16, kZombie = 32, kPreempted = 256;
     if (prev_state == 0 || prev_state >= kPreempted) return ThreadRun::kRunnable;
     if (prev_state & kUninterruptible) return ThreadRun::kUninterruptible;
-    return prev_state & (kDead | kZombie) ? ThreadRun::kGone : ThreadRun::kSleeping;
+    if (prev_state & (kDead | kZombie)) return ThreadRun::kGone;
+    return prev_state & (kStopped | kTraced) ? ThreadRun::kStopped : ThreadRun::kSleeping;
 }
 
 // The parts of [begin, end) in which at least one of the requests was between Q (or its first step) and its end, in
@@ -75,6 +76,39 @@ std::size_t SchedTimelines::Timeline::after(std::int64_t ns) const {
     return asked = i;
 }
 
+const SchedTimelines::Timeline *SchedTimelines::find(std::uint32_t host, std::int64_t tid) const {
+    return threads_.find(thread_of(host, tid));
+}
+
+bool SchedTimelines::ends_before(std::uint32_t host, std::int64_t tid, std::int64_t ns) const {
+    const Timeline *t = find(host, tid);
+    return !t || t->changes.empty() || (t->changes.back().run == ThreadRun::kGone && t->changes.back().ts_ns <= ns);
+}
+
+void SchedTimelines::gone(std::uint32_t host, std::int64_t tid, std::int64_t ts_ns) {
+    Timeline *t = threads_.find(thread_of(host, tid));
+    if (!t || t->changes.empty()) return;
+    if (ts_ns == kNoTime) t->changes.back().run = ThreadRun::kGone;
+    else add(*t, {ts_ns, {}, kNoWakerCpu, ThreadRun::kGone, false});
+}
+
+bool SchedTimelines::knows(std::uint32_t host, std::int64_t tid) const {
+    const Timeline *t = find(host, tid);
+    return t && t->changes.size() > t->first;
+}
+
+ThreadSpell SchedTimelines::spell_at(const Timeline &t, std::size_t i) {
+    const Change &c = t.changes[i];
+    ThreadSpell spell{c.ts_ns, ThreadSpell::kGoesOn, c.run, false, {}, kNoCpu};
+    if (i + 1 == t.changes.size()) return spell;
+    const Change &next = t.changes[i + 1];
+    spell.end_ns = next.ts_ns;
+    spell.woken = next.wakeup;
+    spell.by = next.by;
+    if (next.cpu != kNoWakerCpu) spell.next_cpu = next.cpu;
+    return spell;
+}
+
 void SchedTimelines::add(Timeline &t, Change c) {
     if (!t.changes.empty()) c.ts_ns = std::max(c.ts_ns, t.changes.back().ts_ns);
     ++changes_;
@@ -101,7 +135,8 @@ void SchedTimelines::on_switch(std::uint32_t host, std::uint32_t cpu, std::int64
         if (!first && ran->tid != prev_tid) missed(host, *ran, prev_tid);
         *ran = {next_tid, ts_ns};
     }
-    if (usable(ts_ns, prev_tid)) add(threads_[thread_of(host, prev_tid)], {ts_ns, -1, 0, run_after(prev_state), false});
+    if (usable(ts_ns, prev_tid))
+        add(threads_[thread_of(host, prev_tid)], {ts_ns, {}, kNoWakerCpu, run_after(prev_state), false});
     if (!usable(ts_ns, next_tid)) return;
     Timeline &next = threads_[thread_of(host, next_tid)];
     // It ran and nobody woke it: its wake-up is missing, or a signal (io_uring's work, too) kept it from sleeping.
@@ -109,25 +144,22 @@ void SchedTimelines::on_switch(std::uint32_t host, std::uint32_t cpu, std::int64
     if (wakes_seen() && !next.woken() && next.sleeps()) next.changes.back().run = ThreadRun::kGone;
     // The kernel writes both, one after the other: what the missing one would have said is known from its twin.
     if (wakings_seen_ && wakeups_seen_ && next.waking != next.wakeup) ++missing_;
-    add(next, {ts_ns, -1, 0, ThreadRun::kOnCpu, false});
+    const bool fits = cpu < kNoWakerCpu;
+    add(next, {ts_ns, {}, fits ? static_cast<std::uint16_t>(cpu) : kNoWakerCpu, ThreadRun::kOnCpu, false});
     next.waking = next.wakeup = false;
 }
 
 // Only a sleeper is woken. A thread may be woken between its decision to sleep and the switch: its sched_waking comes
 // before the switch then, its sched_wakeup after it, on another CPU than the waker's.
-void SchedTimelines::on_wake(std::uint32_t host, std::int64_t ts_ns, Wake kind, std::int64_t tid,
-                             std::int64_t waker_tid, std::uint32_t waker_comm) {
+void SchedTimelines::on_wake(std::uint32_t host, std::int64_t ts_ns, Wake kind, std::int64_t tid, const Waker &by) {
     (kind == Wake::kWaking ? wakings_seen_ : wakeups_seen_) = true;
     if (!usable(ts_ns, tid)) return;
     Timeline *t = kind == Wake::kNew ? &threads_[thread_of(host, tid)] : threads_.find(thread_of(host, tid));
     if (!t) return;  // what it did before is not known
-    if (kind == Wake::kWaking || !t->woken()) {
-        t->waker_tid = static_cast<std::int32_t>(waker_tid);
-        t->waker_comm = waker_comm;
-    }
+    if (kind == Wake::kWaking || !t->woken()) t->by = by;
     t->waking = t->waking || kind != Wake::kWakeup;
     t->wakeup = t->wakeup || kind != Wake::kWaking;
-    if (t->sleeps() || kind == Wake::kNew) add(*t, {ts_ns, t->waker_tid, t->waker_comm, ThreadRun::kRunnable, true});
+    if (t->sleeps() || kind == Wake::kNew) add(*t, {ts_ns, t->by, kNoWakerCpu, ThreadRun::kRunnable, true});
 }
 
 void SchedTimelines::lost(std::int64_t until_ns) {
@@ -157,7 +189,7 @@ StateSplit SchedTimelines::split(std::uint32_t host, std::int64_t tid, std::int6
                                  std::vector<StatePart> *parts) const {
     StateSplit out;
     const std::size_t before = parts ? parts->size() : 0;
-    const Timeline *t = threads_.find(thread_of(host, tid));
+    const Timeline *t = find(host, tid);
     if (!t || !wakes_seen() || end_ns > ends_ns_) return out;
     const std::size_t after = t->after(begin_ns);
     if (after == t->first) return out;
@@ -167,8 +199,8 @@ StateSplit SchedTimelines::split(std::uint32_t host, std::int64_t tid, std::int6
         const std::int64_t from = std::max(at->ts_ns, begin_ns);
         const std::int64_t to = next == t->changes.end() ? end_ns : std::min(next->ts_ns, end_ns);
         if (at->wakeup && at->ts_ns > begin_ns) {
-            out.woken_by_tid = at->waker_tid;
-            out.woken_by_comm = at->waker_comm;
+            out.woken_by_tid = at->by.tid;
+            out.woken_by_comm = at->by.comm;
         }
         if (to <= from) continue;
         const Change *woken = at->wakeup && at->ts_ns >= begin_ns ? &*at : nullptr;
@@ -180,12 +212,13 @@ StateSplit SchedTimelines::split(std::uint32_t host, std::int64_t tid, std::int6
             if (parts->size() > before && parts->back().state == state && !woken) parts->back().end_ns = part_to;
             else
                 parts->push_back(
-                    {part_from, part_to, stage, state, woken ? woken->waker_tid : -1, woken ? woken->waker_comm : 0});
+                    {part_from, part_to, stage, state, woken ? woken->by.tid : -1, woken ? woken->by.comm : 0});
         };
         switch (at->run) {
         case ThreadRun::kOnCpu: add(StateKind::kOnCpu, out.on_cpu_ns, from, to); break;
         case ThreadRun::kRunnable: add(StateKind::kRunnable, out.runnable_ns, from, to); break;
         case ThreadRun::kUninterruptible: add(StateKind::kBlockedIo, out.blocked_io_ns, from, to); break;
+        case ThreadRun::kStopped:
         case ThreadRun::kSleeping: {
             std::int64_t reached = from;
             in_flight(from, to, requests, [&](std::int64_t io_from, std::int64_t io_to) {

@@ -13,11 +13,34 @@
 
 namespace opline {
 
-// kGone: not known from here on (it exited).
-enum class ThreadRun : std::uint8_t { kOnCpu, kRunnable, kUninterruptible, kSleeping, kGone };
+// kStopped: by a signal, or by who traces it. kGone: not known from here on (it exited).
+enum class ThreadRun : std::uint8_t { kOnCpu, kRunnable, kUninterruptible, kSleeping, kStopped, kGone };
 
 // kWaking: in the waker's context. kWakeup: the thread is on a run queue, maybe another CPU's doing. kNew: its first.
 enum class Wake : std::uint8_t { kWaking, kWakeup, kNew };
+
+// In which context a wake-up came. kInterrupt: neither a timer's nor the network's.
+enum class WokenFrom : std::uint8_t { kNotTold, kThread, kInterrupt, kTimer, kNetwork };
+
+// Who woke a thread.
+constexpr std::uint16_t kNoWakerCpu = 0xffff;
+struct Waker {
+    std::int32_t tid = -1;                      // the thread that the CPU ran, perhaps only interrupted; -1: not known
+    std::uint32_t comm = 0;                     // pool id; 0: unknown
+    std::int32_t stack = -1, waker_stack = -1;  // kernel stacks of the sleeper and the waker, by number; -1: none
+    std::uint16_t cpu = kNoWakerCpu;            // kNoWakerCpu: not told
+    WokenFrom from = WokenFrom::kNotTold;
+};
+
+// A time in which a thread did one thing.
+struct ThreadSpell {
+    static constexpr std::int64_t kGoesOn = std::numeric_limits<std::int64_t>::max();
+    std::int64_t begin_ns, end_ns;  // kGoesOn: nothing is known of its end
+    ThreadRun run;
+    bool woken;              // a wake-up ended it:
+    Waker by;                // the waker
+    std::uint32_t next_cpu;  // on which it went on; kNoCpu: it did not, or the trace does not say
+};
 
 // What a thread did, as the tables say it: sleep is blocked, on I/O or otherwise.
 enum class StateKind : std::uint8_t { kOnCpu, kRunnable, kBlockedIo, kBlocked };
@@ -46,9 +69,7 @@ class SchedTimelines {
     // a CPU each switch takes up where the one before left off: where it does not, one is missing.
     void on_switch(std::uint32_t host, std::uint32_t cpu, std::int64_t ts_ns, std::int64_t prev_tid,
                    std::int64_t prev_state, std::int64_t next_tid);
-    // `waker`: whoever the CPU ran, also where an interrupt did it. -1 unknown.
-    void on_wake(std::uint32_t host, std::int64_t ts_ns, Wake kind, std::int64_t tid, std::int64_t waker_tid,
-                 std::uint32_t waker_comm);
+    void on_wake(std::uint32_t host, std::int64_t ts_ns, Wake kind, std::int64_t tid, const Waker &);
     // Events are missing up to until_ns, which may be later than now: timelines begin anew after it.
     void lost(std::int64_t until_ns);
     // Events are missing from there on, for good.
@@ -64,26 +85,43 @@ class SchedTimelines {
     // the parts to `parts`, if there is one: they are of `stage`, in time order, none where all is not known.
     StateSplit split(std::uint32_t host, std::int64_t tid, std::int64_t begin_ns, std::int64_t end_ns,
                      const std::vector<RequestCut> &requests, std::uint32_t stage, std::vector<StatePart> *parts) const;
+    // The timeline of the thread has nothing since then, or says so: what is fed of it next is not in it yet.
+    bool ends_before(std::uint32_t host, std::int64_t tid, std::int64_t ns) const;
+    // Nothing is known of the thread from there on; kNoTime: since its last change.
+    void gone(std::uint32_t host, std::int64_t tid, std::int64_t ts_ns);
+    // Something is known of the thread.
+    bool knows(std::uint32_t host, std::int64_t tid) const;
+    // What the thread did in the interval, in order of time: as far as the timeline goes, from its first change on. The
+    // first and the last spell may reach beyond it. Ends early where `each` gives false.
+    template <class Each>  // bool(const ThreadSpell &)
+    void each_spell(std::uint32_t host, std::int64_t tid, std::int64_t begin_ns, std::int64_t end_ns, Each each) const {
+        const Timeline *t = find(host, tid);
+        if (!t || !wakes_seen() || begin_ns >= end_ns) return;
+        end_ns = std::min(end_ns, ends_ns_);
+        std::size_t i = t->after(begin_ns);
+        if (i > t->first) --i;
+        for (; i < t->changes.size() && t->changes[i].ts_ns < end_ns; ++i)
+            if (!each(spell_at(*t, i))) return;
+    }
 
   private:
     struct Change {
         std::int64_t ts_ns;
-        std::int32_t waker_tid;
-        std::uint32_t waker_comm;
+        Waker by;           // of a wake-up
+        std::uint16_t cpu;  // where it was put on one; kNoWakerCpu: it was not, or the trace does not say
         ThreadRun run;
         bool wakeup;
     };
     struct Timeline {
         std::vector<Change> changes;
-        std::size_t first = 0;        // those before it are forgotten
-        std::int32_t waker_tid = -1;  // of a sched_waking since it last ran
-        std::uint32_t waker_comm = 0;
+        std::size_t first = 0;                // those before it are forgotten
+        Waker by;                             // of a sched_waking since it last ran
         bool waking = false, wakeup = false;  // there was one since it last ran; its first is both
         bool woken() const { return waking || wakeup; }
         mutable std::size_t asked = 0;  // where after() was
         bool sleeps() const {
-            return !changes.empty() &&
-                   (changes.back().run == ThreadRun::kUninterruptible || changes.back().run == ThreadRun::kSleeping);
+            return !changes.empty() && changes.back().run >= ThreadRun::kUninterruptible &&
+                   changes.back().run <= ThreadRun::kStopped;
         }
         void forget(std::size_t until);
         std::size_t after(std::int64_t ns) const;
@@ -98,6 +136,8 @@ class SchedTimelines {
         std::int64_t tid = -1, since_ns = kNoTime;
     };
     void missed(std::uint32_t host, const Running &, std::int64_t prev_tid);
+    const Timeline *find(std::uint32_t host, std::int64_t tid) const;
+    static ThreadSpell spell_at(const Timeline &, std::size_t);
 
     FlatMap<std::uint64_t, Timeline> threads_;
     FlatMap<std::uint64_t, Running> running_;  // by host and CPU

@@ -13,6 +13,7 @@
 #include "op/op.hpp"
 #include "op/thread_points.hpp"
 #include "sched/sched.hpp"
+#include "waits/wait_part.hpp"
 
 namespace opline {
 
@@ -43,6 +44,7 @@ struct Attribution {
     std::int64_t unattributed_ns = 0, unknown_ns = 0;
     std::vector<StateSplit> states;      // per stage; empty: nobody asked, or there are no sched events
     std::vector<StatePart> state_parts;  // of the stages, in time order; empty: nobody asked for them
+    std::vector<WaitPart> waits;         // likewise: what their threads waited for
     const Op *op = nullptr;
     std::uint32_t passed = 0, late = 0;         // transitions: how many, and after the end
     std::int64_t first_tid = -1, end_tid = -1;  // of the first, and of the last that is not late

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""What a part of a wait was spent on, in words: the table waits, of one op and of many.
+
+A part lies at the end of a chain of threads, each of which woke the one before (docs/internals/waits.md).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from opline_analyses.base.result_table import ResultTable, text, time
+from opline_analyses.base.text import count_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from opline_analyses.base.result_table import Part
+
+_NUMBERED = re.compile(r"^(swapper|kworker|ksoftirqd|migration)/.*")
+ARROW = " → "  # between the threads of a path
+
+
+class Spent(NamedTuple):
+    """What the time went to; equal for parts that a reader takes for one cause. Names of the kernel's worker threads
+    are without their numbers.
+    """
+
+    kind: str
+    path: str | None  # threads from the first waker on, joined by ARROW
+    who: str | None  # who queued the request, or the thread of the part
+    request: str | None  # kind of the request
+    device: str | None  # and its device
+    instead: str | None  # who ran meanwhile
+    reason: str | None  # why it is unknown
+
+    @property
+    def first(self) -> str | None:
+        """The thread that ended the op's own wait."""
+        return self.path.split(ARROW, 1)[0] if self.path else None
+
+    @property
+    def own_request(self) -> bool:
+        """It is a request that ended the op's own wait."""
+        return self.path is None and self.request is not None
+
+
+def plain_name(comm: str | None) -> str | None:
+    """A thread's name: of the kernel's worker threads, which share their work, without the number."""
+    return comm and _NUMBERED.sub(r"\1", comm)
+
+
+def plain_path(path: str | None) -> str | None:
+    """The names of a path likewise."""
+    return path and ARROW.join(plain_name(name) or name for name in path.split(ARROW))
+
+
+def _at_end(s: Spent) -> str:
+    """What the last thread of the path was at, as a relative clause."""
+    what = f"{s.request} request" if s.request not in (None, "flush") else s.request or "request"
+    on = f" ({s.device})" if s.device else ""
+    of = "whose" if s.who is None or s.path is None or s.path.endswith(s.who) else f"for {s.who}, whose"
+    return {
+        "device": f"{of} {what} was at the device{on}",
+        "queue": f"{of} {what} was not issued yet{on}",
+        "completion": f"{of} {what} had completed{on}",
+        "work": "which ran",
+        "cpu": f"which waited for a CPU{f' while {s.instead} ran' if s.instead else ''}",
+        "thread": "whose work was not recorded",
+        "timer": "which waited for a timer",
+        "interrupt": "which waited for an interrupt that no request explains",
+    }.get(s.kind, f"which waited for unknown reasons{f' ({s.reason})' if s.reason else ''}")
+
+
+def spent_on(s: Spent) -> str:
+    """The object of "waits for": jbd2/sda-8, whose flush was at the device (sda)."""
+    if s.kind == "stopped":
+        return f"a signal: {s.who} had stopped {'it' if s.path in (None, s.who) else 'a thread'}"
+    if s.path is not None:
+        return f"{s.path.replace(ARROW, ', which waited for ')}, {_at_end(s)}"
+    what = f"{s.request} request" if s.request not in (None, "flush") else s.request or "request"
+    of, on = f" of {s.who}" if s.who else "", f" ({s.device})" if s.device else ""
+    return {
+        "device": f"a {what}{of} at the device{on}",
+        "queue": f"a {what}{of} that was not issued yet{on}",
+        "completion": f"the wake-up after a {what}{of} had completed{on}",
+        "cpu": f"a CPU{f' while {s.instead} ran' if s.instead else ''}",
+        "timer": "a timer",
+        "interrupt": "an interrupt that no request explains (a timer, the network)",
+    }.get(s.kind, f"unknown{f': {s.reason}' if s.reason else ''}")
+
+
+class InWait(NamedTuple):
+    """A row of the table waits."""
+
+    wait_id: int
+    seq: int  # of the stage, from 0
+    begin_ns: int
+    duration_ns: int
+    part_count: int
+    kind: str
+    reason: str | None
+    depth: int
+    path: str | None
+    tid: int | None
+    comm: str | None
+    request_id: int | None
+    request_kind: str | None
+    dev: int | None
+    instead_tid: int | None
+    instead_comm: str | None
+    certain: bool
+
+
+_COLUMNS = time("at_ns", "at us"), time("duration_ns", "us"), text("what", "waited for")
+
+
+def wait_list(waits: list[InWait], begin_ns: int, devices: dict[int, str]) -> Iterator[Part]:
+    """What an op's threads waited for, one after the other. ``begin_ns``: of the op. What goes on from one stage to the
+    next is one line.
+    """
+    if not waits:
+        return
+    yield "  what they waited for:"
+    rows: list[list[object]] = []
+    end_ns, last = None, None
+    for w in waits:
+        device = None if w.dev is None else devices.get(w.dev) or f"{w.dev >> 20}:{w.dev & 0xFFFFF}"
+        spent = Spent(w.kind, w.path, w.comm, w.request_kind, device, w.instead_comm, w.reason)
+        what = spent_on(spent)
+        if w.part_count > 1:
+            what += f" ({count_of(w.part_count, 'time')})"
+        if not w.certain:
+            what += " ?"
+        if (what, w.wait_id, w.begin_ns) == (*(last or ("", 0)), end_ns):
+            rows[-1][1] = w.begin_ns + w.duration_ns - begin_ns - int(str(rows[-1][0]))
+        else:
+            rows.append([w.begin_ns - begin_ns, w.duration_ns, what])
+        end_ns, last = w.begin_ns + w.duration_ns, (what, w.wait_id)
+    yield ResultTable(_COLUMNS, rows, gap=" ", indent=2)
+    if any(not w.certain for w in waits):
+        yield "  ? an interrupt may have met the thread that is named, which then had nothing to do with it"

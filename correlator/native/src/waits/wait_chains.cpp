@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+#include "waits/wait_chains.hpp"
+
+#include <algorithm>
+
+namespace opline {
+namespace {
+
+constexpr std::uint32_t kMostThreads = 8;         // after one another
+constexpr std::uint64_t kMostChanges = 1u << 14;  // of threads' states, for one wait
+// A completion wakes within that time. Real devices: 20 us, emulated ones up to 300.
+constexpr std::int64_t kNear_ns = 300'000;
+constexpr std::int64_t kAtOnce_ns = 20'000;   // a thread that completes a request wakes within that
+constexpr std::int64_t kLate_ns = 1'000'000;  // an interrupt that came from elsewhere
+
+}  // namespace
+
+void WaitChains::begin_op(std::int64_t begin_ns) {
+    floor_ns_ = begin_ns;
+    of_op_.clear();
+}
+
+void WaitChains::add(WaitPart part) {
+    if (part.begin_ns >= part.end_ns) return;
+    if (!found_.empty() && found_.back().goes_on(part)) found_.back().end_ns = part.end_ns;
+    else found_.push_back(part);
+}
+
+void WaitChains::add(const On &on, WaitKind kind, std::int64_t begin_ns, std::int64_t end_ns, WaitDoubt doubt) {
+    WaitPart part;
+    part.begin_ns = begin_ns;
+    part.end_ns = end_ns;
+    part.kind = kind;
+    part.doubt = doubt;
+    part.depth = on.depth;
+    part.path = on.path;
+    part.tid = static_cast<std::int32_t>(on.tid);
+    part.comm = on.comm;
+    part.certain = on.certain;
+    add(part);
+}
+
+std::uint32_t WaitChains::path_to(std::uint32_t path, std::uint32_t comm) {
+    auto [to, added] = paths_.insert(std::uint64_t{path} << 32 | comm);
+    if (added) {
+        const std::string name = comm == 0 ? "?" : strings_.at(comm);
+        *to = strings_.intern(path == 0 ? name : strings_.at(path) + " → " + name);
+    }
+    return *to;
+}
+
+WaitChains::On WaitChains::next(const On &on, std::int64_t tid, std::uint32_t comm, bool certain) {
+    return {tid, comm, path_to(on.path, comm), on.depth + 1, on.certain && certain, &on};
+}
+
+// What the thread did in the interval, all of which it needs to be explained by.
+void WaitChains::follow(const On &on, std::int64_t begin_ns, std::int64_t end_ns) {
+    std::int64_t reached_ns = begin_ns;
+    sched_.each_spell(host_, on.tid, begin_ns, end_ns, [&](const ThreadSpell &spell) {
+        const std::int64_t from = std::max(spell.begin_ns, begin_ns), to = std::min(spell.end_ns, end_ns);
+        if (to <= from) return true;
+        if (changes_left_ == 0) return false;
+        --changes_left_;
+        add(on, WaitKind::kThread, reached_ns, from);
+        reached_ns = to;
+        switch (spell.run) {
+        case ThreadRun::kOnCpu: add(on, WaitKind::kWork, from, to); break;
+        case ThreadRun::kGone: add(on, WaitKind::kThread, from, to); break;
+        default: sleep(on, spell, from, to);
+        }
+        return true;
+    });
+    const bool seen = reached_ns > begin_ns || changes_left_ > 0;
+    add(on, seen ? WaitKind::kThread : WaitKind::kUnknown, reached_ns, end_ns,
+        seen ? WaitDoubt::kNone : WaitDoubt::kTooLong);
+}
+
+const DoneRequest *WaitChains::completion(const On &on, const ThreadSpell &spell, bool &certain) const {
+    const Waker &by = spell.by;
+    const std::int64_t woken_ns = spell.end_ns;
+    const auto fits = [&](const DoneRequest *r, std::int64_t within_ns) {
+        return r && r->done_ns >= spell.begin_ns && woken_ns - r->done_ns <= within_ns;
+    };
+    const bool idle = by.tid == 0, told = by.from != WokenFrom::kNotTold;
+    const DoneRequest *own = requests.last_of(host_, on.tid, woken_ns);
+    const DoneRequest *last = by.cpu == kNoWakerCpu ? nullptr : requests.last_on(host_, by.cpu, woken_ns);
+    if (fits(last, kNear_ns)) {
+        const bool is_own = own && own->request == last->request;
+        certain = told || idle || is_own;
+        if (by.from == WokenFrom::kInterrupt) return last;
+        // A thread that completes requests itself: a loop device's. Or a device that is a timer: null_blk.
+        if (told) return is_own && fits(last, kAtOnce_ns) ? last : nullptr;
+        const std::int64_t since_ns = runs.since(host_, by.cpu, woken_ns);
+        if (since_ns == kNoTime ? idle || is_own : since_ns <= last->done_ns) return last;
+    }
+    if (told && by.from != WokenFrom::kInterrupt) return nullptr;
+    // Its completion came on another CPU, or the CPU is not told.
+    certain = false;
+    if (told || idle) return fits(own, kLate_ns) ? own : nullptr;
+    return by.cpu == kNoWakerCpu && fits(own, kNear_ns) ? own : nullptr;
+}
+
+void WaitChains::sleep(const On &on, const ThreadSpell &spell, std::int64_t begin_ns, std::int64_t end_ns) {
+    if (spell.run == ThreadRun::kRunnable) {
+        WaitPart part;
+        part.begin_ns = begin_ns;
+        part.end_ns = end_ns;
+        part.kind = WaitKind::kCpu;
+        part.depth = on.depth;
+        part.path = on.path;
+        part.tid = static_cast<std::int32_t>(on.tid);
+        part.comm = on.comm;
+        part.certain = on.certain;
+        const CpuRuns::Ran ran = runs.most(host_, spell.next_cpu, begin_ns, end_ns, on.tid);
+        part.instead_tid = ran.tid;
+        part.instead_comm = ran.comm;
+        return add(part);
+    }
+    if (!spell.woken || end_ns < spell.end_ns)
+        return add(on, WaitKind::kUnknown, begin_ns, end_ns, WaitDoubt::kNoWaking);
+    const Waker &by = spell.by;
+    const bool by_thread = by.from == WokenFrom::kThread || (by.from == WokenFrom::kNotTold && by.tid > 0);
+    if (spell.run == ThreadRun::kStopped && by_thread)
+        return add(next(on, by.tid, by.comm, by.from == WokenFrom::kThread), WaitKind::kStopped, begin_ns, end_ns);
+    bool certain = false;
+    if (const DoneRequest *request = completion(on, spell, certain))
+        return by_request(on, *request, spell, begin_ns, end_ns, certain);
+    if (by.from == WokenFrom::kNotTold && by.tid < 0)
+        return add(on, WaitKind::kUnknown, begin_ns, end_ns, WaitDoubt::kNoWaking);
+    if (!by_thread) {
+        const WaitKind kind = by.from == WokenFrom::kTimer     ? WaitKind::kTimer
+                              : by.from == WokenFrom::kNetwork ? WaitKind::kNetwork
+                                                               : WaitKind::kInterrupt;
+        return add(on, kind, begin_ns, end_ns);
+    }
+    if (on.passed(by.tid)) return add(on, WaitKind::kUnknown, begin_ns, end_ns, WaitDoubt::kCycle);
+    if (on.depth >= kMostThreads) return add(on, WaitKind::kUnknown, begin_ns, end_ns, WaitDoubt::kTooLong);
+    follow(next(on, by.tid, by.comm, by.from == WokenFrom::kThread), begin_ns, end_ns);
+}
+
+void WaitChains::by_request(const On &on, const DoneRequest &r, const ThreadSpell &spell, std::int64_t begin_ns,
+                            std::int64_t end_ns, bool certain) {
+    const std::int64_t done_ns = std::clamp(r.done_ns, begin_ns, end_ns);
+    const std::int64_t issue_ns = std::clamp(r.issue_ns == kNoTime ? r.done_ns : r.issue_ns, begin_ns, done_ns);
+    const std::int64_t queue_ns = std::clamp(r.queue_ns == kNoTime ? r.issue_ns : r.queue_ns, begin_ns, issue_ns);
+    before_request(on, r, begin_ns, queue_ns);
+    WaitPart part;
+    part.depth = on.depth;
+    part.path = on.path;
+    part.request = r.request;
+    part.tid = r.queue_tid;
+    part.comm = r.queue_comm;
+    part.certain = on.certain && certain;
+    const auto stretch = [&](WaitKind kind, std::int64_t from, std::int64_t to) {
+        part.kind = kind;
+        part.begin_ns = from;
+        part.end_ns = to;
+        add(part);
+    };
+    // The flush before the data is the device's time.
+    const bool flushed = r.preflush_ns != kNoTime && r.getrq_ns != kNoTime;
+    const std::int64_t flush_ns = std::clamp(flushed ? r.getrq_ns : issue_ns, queue_ns, issue_ns);
+    const std::int64_t flushed_ns = std::clamp(flushed ? r.preflush_ns : issue_ns, flush_ns, issue_ns);
+    stretch(WaitKind::kQueue, queue_ns, flush_ns);
+    stretch(WaitKind::kDevice, flush_ns, flushed_ns);
+    stretch(WaitKind::kQueue, flushed_ns, issue_ns);
+    // A loop device's requests are the work of the kernel's threads, one of which completes them.
+    constexpr std::uint32_t kLoop = 7;
+    const Waker &by = spell.by;
+    if (r.dev >> 20 == kLoop && by.from == WokenFrom::kThread && by.tid > 0 && !on.passed(by.tid) &&
+        on.depth < kMostThreads && sched_.knows(host_, by.tid))
+        follow(next(on, by.tid, by.comm, certain), issue_ns, done_ns);
+    else stretch(WaitKind::kDevice, issue_ns, done_ns);
+    stretch(WaitKind::kCompletion, done_ns, end_ns);
+}
+
+// The thread slept before the request was made: whoever made it is what it waited for.
+void WaitChains::before_request(const On &on, const DoneRequest &r, std::int64_t begin_ns, std::int64_t end_ns) {
+    if (begin_ns >= end_ns) return;
+    if (r.queue_tid > 0 && !on.passed(r.queue_tid) && on.depth < kMostThreads)
+        return follow(next(on, r.queue_tid, r.queue_comm, true), begin_ns, end_ns);
+    add(on, WaitKind::kUnknown, begin_ns, end_ns, WaitDoubt::kBeforeRequest);
+}
+
+const WaitChains::WholeWait &WaitChains::whole(std::uint32_t host, std::int64_t tid, const ThreadSpell &spell,
+                                               std::int64_t until_ns) {
+    const bool ends = spell.end_ns != ThreadSpell::kGoesOn;
+    const auto known = std::find_if(of_op_.begin(), of_op_.end(),
+                                    [&](const WholeWait &w) { return w.tid == tid && w.begin_ns == spell.begin_ns; });
+    if (known != of_op_.end() && ends) return *known;
+    host_ = host;
+    changes_left_ = kMostChanges;
+    found_.clear();
+    const On own{tid, 0, 0, 0, true, nullptr};
+    sleep(own, spell, std::max(spell.begin_ns, floor_ns_), ends ? spell.end_ns : until_ns);
+    if (known == of_op_.end()) return of_op_.push_back({tid, spell.begin_ns, ++waits_, found_}), of_op_.back();
+    known->parts = found_;
+    return *known;
+}
+
+void WaitChains::explain(std::uint32_t host, std::int64_t tid, std::int64_t begin_ns, std::int64_t end_ns,
+                         std::uint32_t stage, Parts &parts) {
+    sched_.each_spell(host, tid, begin_ns, end_ns, [&](const ThreadSpell &spell) {
+        const bool waits = spell.run != ThreadRun::kOnCpu && spell.run != ThreadRun::kGone;
+        if (!waits || spell.begin_ns == spell.end_ns) return true;
+        const WholeWait &wait = whole(host, tid, spell, end_ns);
+        for (WaitPart part : wait.parts) {
+            part.begin_ns = std::max(part.begin_ns, begin_ns);
+            part.end_ns = std::min(part.end_ns, end_ns);
+            if (part.begin_ns >= part.end_ns) continue;
+            part.ns = part.end_ns - part.begin_ns;
+            part.stage = stage;
+            part.wait = wait.number;
+            if (spell.woken) part.stack = spell.by.stack, part.waker_stack = spell.by.waker_stack;
+            parts.push_back(part);
+        }
+        return true;
+    });
+}
+
+}  // namespace opline

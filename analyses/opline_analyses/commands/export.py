@@ -22,7 +22,10 @@ LACKS = {
     "--sort": "each format has its own order",
     "--csv --json": "--to names the format; `opline csv` and `opline ops --json` have the same ops",
 }
-FORMATS = ("perfetto", "chrome", "otlp", "otlp-json", "jaeger", "speedscope", "folded", "openmetrics", "arrow", "lami")
+FORMATS = (
+    "perfetto", "chrome", "otlp", "otlp-json", "jaeger", "zipkin", "speedscope", "folded", "openmetrics", "arrow",
+    "duckdb", "fio-iolog", "lami", "hgrm", "hlog",
+)  # fmt: skip
 MEDIA = {"otlp": "application/x-protobuf", "otlp-json": "application/json"}
 # Of the extra `export` of setup.cfg, by the module that is missing without them.
 PACKAGES = {"perfetto": "perfetto", "opentelemetry": "opentelemetry-proto", "google": "opentelemetry-proto"}
@@ -38,7 +41,12 @@ formats of single ops:
                a collector, a thousand ops in each request
   otlp-json    the same as OpenTelemetry's JSON, a request in each line
   jaeger       the same as Jaeger's JSON, which its page opens from a file
+  zipkin       the same as Zipkin's JSON, for its page and /api/v2/spans
   arrow        an Arrow IPC file with the rows and columns of `opline csv`
+  duckdb       one DuckDB file with all tables of the run (docs/tables.md), and
+               the functions dev_name(dev) and wall(ns) of `opline sql`
+  fio-iolog    fio's I/O log (version 3, fio 3.31): the block requests at their
+               times, for a replay with fio --read_iolog
 
 formats of sums, over the ops that count (as in `opline stages`):
   speedscope   speedscope's JSON: a profile per class, thread and stage
@@ -46,6 +54,9 @@ formats of sums, over the ops that count (as in `opline stages`):
                flamegraph.pl
   openmetrics  histograms of latencies and stages as text, for Prometheus
   lami         LAMI 1.0: result tables, for readers of the LTTng analyses
+  hgrm         HdrHistogram's percentiles of the latencies, us, for its plotter
+  hlog         HdrHistogram's interval log, ns: a histogram per second and class,
+               for HistogramLogProcessor
 
 Ops without an end are left out, but for arrow. perfetto holds all selected ops
 in memory, speedscope and openmetrics a part of each: of a large run take a part
@@ -57,6 +68,7 @@ examples:
   opline export run1 --to jaeger --slowest 100 -o slow.json
   opline export run1 --to speedscope -o run1.speedscope.json
   opline export run1 --to openmetrics -o run1.txt
+  opline export run1 --to duckdb -o run1.duckdb
 """
 
 
@@ -113,5 +125,6 @@ def run(args: argparse.Namespace) -> int:
         else:
             with complete_file(args.output) as out:
                 ops = module.write(opened_run, which, out)
-    talk(f"{'sent to' if args.send else 'wrote'} {args.send or args.output}: {ops} ops")
+    counted = f"{ops} ops" if (of := getattr(module, "COUNTED", None)) is None else count_of(ops, of)
+    talk(f"{'sent to' if args.send else 'wrote'} {args.send or args.output}: {counted}")
     return 0

@@ -12,6 +12,7 @@ from opline_analyses.block.io_table import narrow
 from opline_analyses.commands.common import add_form, add_model, csv_output, input_path, opened, write
 from opline_analyses.commands.options import add_io_filters, io_filters
 from opline_analyses.commands.vocabulary import CHOICE
+from opline_analyses.runs.functions import make_functions
 from opline_analyses.runs.lockdown import check, lock
 
 NAME = "sql"
@@ -23,7 +24,8 @@ EXAMPLES = f"""\
 The query is DuckDB's SQL: one SELECT (or DESCRIBE, SHOW, SUMMARIZE) on the
 run's own tables. --unrestricted allows other files, COPY, ATTACH, INSTALL and
 several statements. With filters the table `requests` has the selected rows;
-with --of bios, ops or stages that table has. Tables (docs/tables.md has the
+with --of bios, ops or stages that table has. dev_name(dev) is a device's name,
+wall(ns) an instant as a timestamp in UTC. Tables (docs/tables.md has the
 columns; times are ns):
 {_TABLES}
 
@@ -31,6 +33,7 @@ examples:
   opline sql run1 "SELECT class, avg(latency_ns) FROM ops GROUP BY class"
   opline sql run1 "SELECT * FROM requests ORDER BY d2c_ns DESC LIMIT 10"
   opline sql run1 "DESCRIBE stages"
+  opline sql run1 "SELECT dev_name(dev), wall(issue_ns), d2c_ns FROM requests"
   opline sql run1 -d sda -i writes "SELECT queue_comm, count(*) FROM requests
     GROUP BY 1"
   opline sql run1 --csv "SELECT op_id, sum(duration_ns) FROM stages
@@ -64,6 +67,7 @@ def run(args: argparse.Namespace) -> int:
     from opline_analyses.runs.run import asked
 
     with opened(args) as opened_run, asked(opened_run):
+        make_functions(opened_run)
         narrow(opened_run, io_filters(args))
         if not args.unrestricted:
             check(opened_run.con, args.query)

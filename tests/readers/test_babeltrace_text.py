@@ -199,3 +199,10 @@ def test_of_an_input_without_events_it_says_so(tmp_path: Path, capfd: pytest.Cap
     (tmp_path / "two.txt").write_text("1.0 30\n1.1 45\n")
     assert main(["events", str(tmp_path / "two.txt")]) == 2
     assert "times and latencies, and no I/O" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(("text", "value"), [("0x1f", 31), ("01181", 1181), ("-7", -7), ("-0", 0)])
+def test_a_number_is_decimal_or_hexadecimal(text: str, value: int) -> None:
+    line = f"[1.000000001] (+0.000000001) node1 app:event: {{ cpu_id = 0 }}, {{ n = {text} }}"
+    ((_, _, _, (_, payload)),) = (event for event in events_of(line) if not isinstance(event, str))
+    assert payload == {"n": value}

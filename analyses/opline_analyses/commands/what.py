@@ -12,7 +12,7 @@ from opline.errors import OplineError, UsageError
 from opline.paths import is_recording
 from opline.readers import registry
 from opline.readers.trace import is_ctf_2
-from opline.store.chosen import chosen
+from opline.store.chosen import chosen as fitting_model
 from opline.store.run import BLOCKS_MODEL
 from opline.store.underway import has_run
 from opline.talk import shown
@@ -123,7 +123,7 @@ def _of_trace(path: str, model: str | None, found: Format | None) -> dict[str, A
             and not has["ops"]
             and model is None
             and not has_run(path)
-            and chosen(opened.manifest["traces"])
+            and fitting_model(opened.manifest["traces"])
         ):
             lines += [_command(name, path) for name in _OF_OPS]
         lines += [] if has_run(path) else [_command("events", path)]

@@ -108,7 +108,7 @@ def _value(text: str, at: int) -> tuple[Value, int]:
     if quoted := _TEXT.match(text, at):
         return re.sub(r"\\(.)", lambda m: _ESCAPES.get(m[1], m[1]), quoted[1]), quoted.end()
     if number := _NUMBER.match(text, at):
-        value = int(number[0], 0)
+        value = int(number[0], 16 if number[0].startswith("0x") else 10)
         if -(2**63) <= value < 2**64:
             return value, number.end()
     if real := _REAL.match(text, at):

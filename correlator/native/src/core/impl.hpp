@@ -325,15 +325,7 @@ struct Core::Impl {
         numbers.passed(counter_of(cls, ev), static_cast<std::uint64_t>(number), ev.ts_ns, numbers_missed());
     }
 
-    void collector_lost_some(const BoundClass &cls, const Event &ev) {
-        if (cls.count_slot != kNoSlot && ev.slots[cls.count_slot].is_number())
-            collector_lost += ev.slots[cls.count_slot].u;
-        if (number_in(ev, cls.number.cpu, -1) >= 0)
-            numbers.told(counter_of(cls, ev), static_cast<std::uint64_t>(number_in(ev, cls.count_slot, 0)), ev.ts_ns);
-        if (const std::int64_t since_ns = number_in(ev, cls.sched.since, kNoTime); since_ns != kNoTime)
-            linker.discarded(since_ns, number_in(ev, cls.sched.until, ev.ts_ns));
-        if (cls.sched.loses) states_lost(std::max(ev.ts_ns, number_in(ev, cls.sched.until, ev.ts_ns)));
-    }
+    void collector_lost_some(const BoundClass &, const Event &);  // core/lost.cpp
 
     [[gnu::always_inline]] void take(const Event &ev) {
         if (steps.next_ns() <= ev.ts_ns) take_steps(ev.ts_ns);

@@ -26,6 +26,15 @@ void Core::Impl::discarded(const Gap &gap) {
     tables.discarded(stream_name(streams[gap.stream]), gap.begin_ns, gap.end_ns, gap.count, packets);
 }
 
+void Core::Impl::collector_lost_some(const BoundClass &cls, const Event &ev) {
+    if (cls.count_slot != kNoSlot && ev.slots[cls.count_slot].is_number()) collector_lost += ev.slots[cls.count_slot].u;
+    if (number_in(ev, cls.number.cpu, -1) >= 0)
+        numbers.told(counter_of(cls, ev), static_cast<std::uint64_t>(number_in(ev, cls.count_slot, 0)), ev.ts_ns);
+    if (const std::int64_t since_ns = number_in(ev, cls.sched.since, kNoTime); since_ns != kNoTime)
+        linker.discarded(since_ns, number_in(ev, cls.sched.until, ev.ts_ns));
+    if (cls.sched.loses) states_lost(std::max(ev.ts_ns, number_in(ev, cls.sched.until, ev.ts_ns)));
+}
+
 void Core::Impl::damaged(const Gap &gap) {
     if (carries_states(gap.stream)) sched.lost_from(gap.begin_ns);
     lost_in(gap.stream, gap.begin_ns, std::numeric_limits<std::int64_t>::max());

@@ -90,6 +90,24 @@ def spent_on(s: Spent) -> str:
     }.get(s.kind, f"unknown{f': {s.reason}' if s.reason else ''}")
 
 
+def brief(s: Spent) -> str:
+    """The same for a column: jbd2/sda-8 → flush at the device (sda)."""
+    last = s.path.rsplit(ARROW, 1)[-1] if s.path else None
+    on = f" ({s.device})" if s.device else ""
+    of = "" if s.who in (None, last) or s.kind not in ("device", "queue", "completion") else f"{s.who}: "
+    what = {
+        "device": f"{s.request or 'request'} at the device{on}",
+        "queue": f"{s.request or 'request'} not issued yet{on}",
+        "completion": f"{s.request or 'request'} done, not woken yet{on}",
+        "work": "runs",
+        "cpu": f"no CPU{f', {s.instead} runs' if s.instead else ''}",
+        "thread": "not recorded",
+        "stopped": "sends the signal to go on",
+        "unknown": f"unknown{f': {s.reason}' if s.reason else ''}",
+    }.get(s.kind, s.kind)
+    return f"{s.path}{ARROW}{of}{what}" if s.path else f"{of}{what}"
+
+
 class InWait(NamedTuple):
     """A row of the table waits."""
 
@@ -127,7 +145,7 @@ def wait_list(waits: list[InWait], begin_ns: int, devices: dict[int, str]) -> It
     for w in waits:
         device = None if w.dev is None else devices.get(w.dev) or f"{w.dev >> 20}:{w.dev & 0xFFFFF}"
         spent = Spent(w.kind, w.path, w.comm, w.request_kind, device, w.instead_comm, w.reason)
-        what = spent_on(spent)
+        what = brief(spent)
         if w.part_count > 1:
             what += f" ({count_of(w.part_count, 'time')})"
         if not w.certain:

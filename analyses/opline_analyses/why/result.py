@@ -11,11 +11,14 @@ from opline_analyses.client.loop import closed_loop
 from opline_analyses.client.schedule import corrected_latencies, loop_lines
 from opline_analyses.client.schedule import document as document_of
 from opline_analyses.ops.stages import left_out
+from opline_analyses.ops.waited import spent_on
 from opline_analyses.why.brief import brief_lines
 from opline_analyses.why.separators import what_separates
 from opline_analyses.why.tail import ahead_of_them, tail_blame
 from opline_analyses.why.tail_text import cause_lines, caused_sentence, percentile_lines
 from opline_analyses.why.text import command_lines, sentence, separation_lines, set_lines, table_lines
+from opline_analyses.why.waits import waits_of
+from opline_analyses.why.waits_text import wait_lines, wait_sentence
 from opline_analyses.why.when import rhythms, when_slow
 from opline_analyses.why.when_text import when_lines
 from opline_analyses.why.why import STATES, compare_sets
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from opline_analyses.why.separators import Separation
     from opline_analyses.why.sets import Sets
     from opline_analyses.why.tail import Tail
+    from opline_analyses.why.waits import Waits
     from opline_analyses.why.when import Bursts, Companion, Rhythm
     from opline_analyses.why.why import Compared, Why
 
@@ -62,6 +66,7 @@ class _Found(NamedTuple):
     commands: list[str]
     loop: int | None
     schedule: Corrected | None
+    waits: Waits | None
 
 
 def _document(w: Why, found: _Found) -> dict[str, Any]:
@@ -69,6 +74,7 @@ def _document(w: Why, found: _Found) -> dict[str, Any]:
     return {
         "schema": "opline why 1",
         "sentence": sentence(w),
+        "wait_sentence": wait_sentence(w, found.waits),
         "caused_sentence": caused_sentence(t),
         "sets": vars(w.sets),
         "closed_loop": found.loop,
@@ -89,13 +95,26 @@ def _document(w: Why, found: _Found) -> dict[str, Any]:
             for name, value in separation._asdict().items()
         },
         "when": found.bursts and {**found.bursts._asdict(), "companions": [c._asdict() for c in found.companions]},
+        "waits": found.waits
+        and [
+            {**c.spent._asdict(), **c._asdict(), "spent": spent_on(c.spent), "stages": dict(c.stages)}
+            for c in found.waits.causes
+        ],
         "rhythms": [{"owner": r.owner, **r.bursts._asdict()} for r in found.rhythms],
         "commands": found.commands,
     }
 
 
+def _said(w: Why, found: _Found) -> Iterator[str]:
+    """The answer: the causes of the waits, where they have most of the difference, else the stages."""
+    said = [wait_sentence(w, found.waits)]
+    if said[0] is None:
+        said = [sentence(w), caused_sentence(found.tail)]
+    yield from wrapped(" ".join(filter(None, said)), 0)
+
+
 def _brief(w: Why, found: _Found) -> Iterator[Part]:
-    yield from wrapped(" ".join(filter(None, (sentence(w), caused_sentence(found.tail)))), 0)
+    yield from _said(w, found)
     yield ""
     loop = found.loop if found.schedule is None else None
     yield from brief_lines(w, found.tail, found.separation, found.bursts, found.rhythms, loop, found.commands[0])
@@ -105,13 +124,15 @@ def _brief(w: Why, found: _Found) -> Iterator[Part]:
 
 def _lines(w: Why, found: _Found) -> Iterator[Part]:
     t = found.tail
-    said = " ".join(filter(None, (sentence(w), caused_sentence(t))))
-    yield from wrapped(said, 0)
+    yield from _said(w, found)
     yield ""
     yield from set_lines(w)
     yield from loop_lines(found.loop, found.schedule)
     yield ""
     yield from table_lines(w)
+    if found.waits is not None:
+        yield ""
+        yield from wait_lines(w, found.waits)
     yield ""
     yield from cause_lines(t)
     yield ""
@@ -151,7 +172,7 @@ def result(
     tail = tail_blame(run, sets)
     beside = _Found(
         tail, what_separates(run), *when_slow(run), rhythms(run, ahead_of_them(tail)), commands, closed_loop(run),
-        corrected_latencies(run, every_ns),
+        corrected_latencies(run, every_ns), waits_of(run, sets),
     )  # fmt: skip
     return of_items(
         _columns(), rows, totals=1, found=w, text=lambda _: fitted((_lines if everything else _brief)(w, beside)),

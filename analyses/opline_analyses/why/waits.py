@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""What the slow ops waited for, against the typical ones: the causes of their waits, all stages together.
+
+Takes a run and the temporary table `sides` (why/sets.py). In integers, for each of the two sets, the causes sum to the
+time in which the threads of the ops' stages did not run, as far as the scheduler's events cover the stages.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from opline_analyses.base.text import device_name
+from opline_analyses.ops.waited import Spent, plain_name, plain_path
+
+if TYPE_CHECKING:
+    from opline_analyses.runs.run import Run
+    from opline_analyses.why.sets import Sets
+
+
+class WaitedFor(NamedTuple):
+    """A cause: sums over the slow and the typical ops, ns. ``stages``: of the slow ops, those with the most of it
+    first; ``inferred_ns``: of the slow ops' time, where an interrupt may have met the thread that is named.
+    """
+
+    spent: Spent
+    slow_ns: int
+    typical_ns: int
+    inferred_ns: int
+    stages: list[tuple[str, int]]
+
+
+class Waits(NamedTuple):
+    """The causes, the largest difference first."""
+
+    slow: int
+    typical: int
+    causes: list[WaitedFor]
+
+    def more_ns(self, *causes: WaitedFor) -> float:
+        """How much more of them there is in a slow op than in a typical one."""
+        return sum(c.slow_ns for c in causes) / self.slow - sum(c.typical_ns for c in causes) / self.typical
+
+
+_WAITS = """
+    SELECT d.slow, s.stage, w.kind, w.path, w.comm, r.kind, r.dev, w.instead_comm, w.reason, w.certain,
+           sum(w.duration_ns)::BIGINT
+    FROM waits w JOIN sides d USING (op_id) JOIN stages s ON s.op_id = w.op_id AND s.seq = w.seq
+    LEFT JOIN all_requests r ON r.request_id = w.request_id
+    GROUP BY ALL"""
+
+
+def waits_of(run: Run, sets: Sets) -> Waits | None:
+    """The causes of the waits in `sides`. None where no wait was recorded."""
+    names = run.device_names()
+    sums: dict[Spent, list[int]] = {}
+    stages: dict[Spent, dict[str, int]] = {}
+    for slow, stage, kind, path, comm, request, dev, instead, reason, certain, ns in run.rows(_WAITS):
+        device = None if dev is None else device_name(names, dev)
+        spent = Spent(kind, plain_path(path), plain_name(comm), request, device, plain_name(instead), reason)
+        of = sums.setdefault(spent, [0, 0, 0])
+        of[0 if slow else 1] += ns
+        if slow:
+            of[2] += 0 if certain else ns
+            there = stages.setdefault(spent, {})
+            there[stage] = there.get(stage, 0) + ns
+    if not sums:
+        return None
+    causes = [
+        WaitedFor(spent, slow, typical, inferred, sorted(stages.get(spent, {}).items(), key=lambda s: (-s[1], s[0])))
+        for spent, (slow, typical, inferred) in sums.items()
+    ]
+    found = Waits(sets.slow, sets.typical, causes)
+    causes.sort(key=lambda c: (-found.more_ns(c), str(c.spent)))
+    return found

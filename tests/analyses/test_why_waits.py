@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+"""What slow ops waited for: the causes sum to the waits, and the first sentence names the one that makes most of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.analyses.test_why import PLANTED, out_of, planted
+
+from opline_analyses.ops.waited import Spent, brief, spent_on
+from opline_analyses.runs.run import open_tables
+from opline_analyses.runs.selection import Selection
+from opline_analyses.why.sets import choose, slowest_rule
+from opline_analyses.why.waits import waits_of
+
+
+def waiting(*slow_parts: dict[str, Any]) -> Any:
+    """`planted` with waits: each op waits 10 us for a CPU in its stage `two`, the slow ones besides for these parts of
+    900 us in all, the first of them 600 us long.
+    """
+    run = planted(states=True)
+    for s in run.rows["stages"]:
+        if s["stage"] != "two":
+            continue
+        slow = s["op_id"] in PLANTED
+        at_ns, waits = s["begin_ns"], [{"kind": "cpu", "tid": 200, "depth": 0, "duration_ns": 10_000}]
+        lengths = [900_000] if len(slow_parts) == 1 else [600_000, *[300_000 // (len(slow_parts) - 1)] * 5]
+        if slow:
+            waits += [part | {"duration_ns": ns} for part, ns in zip(slow_parts, lengths, strict=False)]
+        for n, wait in enumerate(waits):
+            number = {"wait_id": 10 * s["op_id"] + n, "op_id": s["op_id"], "seq": s["seq"], "part_count": 1}
+            run.rows["waits"].append({"certain": True, **number, "begin_ns": at_ns, **wait})
+            at_ns += wait["duration_ns"]
+        s |= {"on_cpu_ns": s["duration_ns"] - 910_000 * slow - 10_000 * (not slow), "runnable_ns": 10_000}
+        s |= {"blocked_io_ns": 900_000 * slow, "blocked_ns": 0}
+    return run
+
+
+JOURNAL = {"kind": "device", "path": "jbd2/sda-8", "depth": 1, "comm": "jbd2/sda-8", "tid": 9}
+
+
+def flushes(run: Any) -> int:
+    """A flush of the device 8:0; its number."""
+    request = dict(run.rows["requests"][-1])
+    request |= {"request_id": 10_000, "kind": "flush", "dev": 8 << 20, "queue_comm": "jbd2/sda-8"}
+    run.rows["requests"].append(request)
+    return 10_000
+
+
+def test_the_cause_of_most_is_the_first_sentence(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    run = waiting(JOURNAL)
+    number = flushes(run)
+    for row in run.rows["waits"]:
+        if row["kind"] == "device":
+            row["request_id"] = number
+    path = run.write(tmp_path)
+    told = " ".join(out_of(capfd, "why", path).split())
+    assert told.startswith(
+        "The slowest 1 % wait 900 us of 1 ms for jbd2/sda-8, whose flush was at the device (8:0); typical ones 0 ns of"
+    )
+    assert len(out_of(capfd, "why", path).splitlines()) <= 12
+    document = json.loads(out_of(capfd, "why", "--json", path))
+    assert document["wait_sentence"] in told
+    (device, cpu) = document["waits"]
+    assert (device["kind"], device["request"], device["slow_ns"], device["stages"]) == (
+        "device", "flush", 1_800_000, {"two": 1_800_000}
+    )  # fmt: skip
+    assert (cpu["kind"], cpu["slow_ns"], cpu["typical_ns"]) == ("cpu", 20_000, 100 * 10_000)
+    everything = out_of(capfd, "why", "--all", path)
+    assert "jbd2/sda-8 → flush at the device (8:0)" in everything and "not certain" not in everything
+    one = out_of(capfd, "ops", path, "--op", str(PLANTED[0]))
+    assert "jbd2/sda-8 → flush at the device (8:0)" in one
+
+
+def test_what_one_thread_did_is_named_where_no_single_cause_is_most(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    work, cpu = JOURNAL | {"kind": "work"}, JOURNAL | {"kind": "cpu", "instead_comm": "hog", "instead_tid": 3}
+    run = waiting(work, cpu)
+    for row in run.rows["waits"]:
+        if row["kind"] == "work":
+            row["duration_ns"] = 400_000
+    told = " ".join(out_of(capfd, "why", run.write(tmp_path)).split())
+    assert "wait 700 us of 1 ms for jbd2/sda-8; typical ones 0 ns" in told
+    assert (
+        "Of that 400 us for jbd2/sda-8, which ran; 300 us for jbd2/sda-8, which waited for a CPU while hog ran." in told
+    )
+
+
+@pytest.mark.parametrize("part", [{"kind": "device", "depth": 0}, {"kind": "interrupt", "depth": 0}])
+def test_an_own_request_stays_with_the_stages(
+    part: dict[str, Any], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    told = out_of(capfd, "why", waiting(part).write(tmp_path))
+    assert "spend 930.1 us of 1 ms in `two`" in " ".join(told.split())
+
+
+def test_the_causes_sum_to_the_waits(tmp_path: Path) -> None:
+    """Numbers of the kernel's workers are left out of the names, so that their work is one cause."""
+    parts = [JOURNAL | {"kind": "work", "comm": f"kworker/{n}:1", "path": f"kworker/{n}:1"} for n in range(4)]
+    run = open_tables(waiting(*parts).write(tmp_path))
+    found = waits_of(run, choose(run, Selection(), slowest_rule("1%")))
+    assert found is not None and found.slow == 2
+    assert [c.spent.path for c in found.causes] == ["kworker", None]
+    assert sum(c.slow_ns for c in found.causes) == 2 * 910_000
+    nothing = open_tables(planted().write(tmp_path / "nothing"))
+    assert waits_of(nothing, choose(nothing, Selection(), slowest_rule("1%"))) is None
+
+
+def spent(kind: str, path: str | None = None, who: str | None = None, **more: str | None) -> Spent:
+    return Spent(kind, path, who, *(more.get(name) for name in ("request", "device", "instead", "reason")))
+
+
+def test_words() -> None:
+    assert brief(spent("device", None, "app", request="read", device="sda")) == "app: read at the device (sda)"
+    assert brief(spent("cpu", None, None, instead="hog")) == "no CPU, hog runs"
+    assert brief(spent("stopped", "boss", "boss")) == "boss → sends the signal to go on"
+    assert spent_on(spent("work", "a → b", "b")) == "a, which waited for b, which ran"
+    assert spent_on(spent("device", "a → b", "c", request="write", device="sda")) == (
+        "a, which waited for b, for c, whose write request was at the device (sda)"
+    )
+    assert spent_on(spent("unknown", "a", "a", reason="cycle")) == "a, which waited for unknown reasons (cycle)"
+    assert spent_on(spent("timer")) == "a timer"

@@ -33,6 +33,19 @@ Core::Core(Plan plan) : impl_(std::make_unique<Impl>(std::move(plan))) {
 }
 Core::~Core() = default;
 
+void Core::Impl::request_done(const Request &r) {
+    request_ended(r);
+    Served served = linker.requests().request_done(r);
+    stitcher.ios().request_done(r);
+    if (Op *own = stitcher.own_requests().op_of(current_host, r)) {
+        linker.requests().serve(*own, r);
+        served.ops = 1;
+        served.only = op_ref(*own);
+    }
+    if (population.known()) members.request_done(served);
+    tables.request(r, linker.requests().flush_of(r), served, population.known());
+}
+
 ClassPlan Core::add_class(const ClassDecl &decl) {
     BoundClass bound = bind_class(decl, impl_->plan, impl_->strings,
                                   {impl_->tables.keeps_states(), impl_->tables.keeps_transitions()});

@@ -239,18 +239,7 @@ struct Core::Impl {
     }
 
     void request_ended(const Request &);
-    void request_done(const Request &r) {
-        request_ended(r);
-        Served served = linker.requests().request_done(r);
-        stitcher.ios().request_done(r);
-        if (Op *own = stitcher.own_requests().op_of(current_host, r)) {
-            linker.requests().serve(*own, r);
-            served.ops = 1;
-            served.only = op_ref(*own);
-        }
-        if (population.known()) members.request_done(served);
-        tables.request(r, linker.requests().flush_of(r), served, population.known());
-    }
+    void request_done(const Request &r);
 
     void bio_done(const Bio &b) {
         const BioLink *link = linker.links().link_of(b.id);

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from opline.errors import TraceError
 from opline.folder import readers_of
 from opline.paths import is_recording, plain
-from opline.readers import registry
+from opline.readers import registry, stacks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,6 +99,13 @@ def find_extents(trace: StrPath) -> list[str]:
     places = [plain(os.path.join(os.getcwd(), trace)) + ".filefrag"]
     places += [os.path.join(p, "extents.json") for p in (trace, os.path.dirname(trace)) if is_recording(p)]
     return [p for p in places if os.path.isfile(p)]
+
+
+def find_stacks(trace: StrPath) -> str | None:
+    """``stacks.json`` of the recording of which it is the trace, or which it is."""
+    trace = plain(trace)
+    places = (os.path.join(p, stacks.FILE_NAME) for p in (trace, os.path.dirname(trace)) if is_recording(p))
+    return next((p for p in places if os.path.isfile(p)), None)
 
 
 def no_stream(traces: Sequence[StrPath], messages: Sequence[str] = ()) -> TraceError:

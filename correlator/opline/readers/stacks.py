@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""``stacks.json`` of a recording: the kernel stacks that its wait records name (``sched:off_cpu``, fields ``stack`` and
+``waker_stack``), with the kind of wait that each tells.
+
+    {"schema": "opline-stacks", "version": 1,
+     "threshold_ns": 200000,                     shorter waits have no stacks
+     "lost": 0,                                  stacks that found no room
+     "left_out": 0,                              waits without stacks: too many within a second
+     "causes": [["journal commit", "journal"]],  kinds of waits: name and group, by number
+     "ends": [["device done", "device"]],        how a wait ended
+     "stacks": {"1": {"cause": 0, "end": null, "interrupt": false, "frames": ["io_schedule+0x1f", ...]}}}
+
+``cause`` is about a sleeper's stack, ``end`` and ``interrupt`` are about a waker's; null: no function tells. Frames are
+innermost first, ``function+0xoffset [module]``, or an address.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from opline.errors import OplineError
+
+FILE_NAME = "stacks.json"
+SCHEMA, VERSION = "opline-stacks", 1
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """One stack; ``cause``, ``end``: numbers of the kinds in :class:`Stacks`."""
+
+    cause: int | None
+    end: int | None
+    interrupt: bool
+    frames: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stacks:
+    """The stacks of a recording by their numbers; kinds are (name, group)."""
+
+    threshold_ns: int
+    lost: int
+    left_out: int
+    causes: tuple[tuple[str, str], ...]
+    ends: tuple[tuple[str, str], ...]
+    of: dict[int, Stack]
+
+
+def read_stacks(path: Path) -> Stacks:
+    """The file's stacks. Raises OplineError if it is damaged, or of another version."""
+    try:
+        found: Any = json.loads(path.read_text(errors="replace"))
+    except OSError as error:
+        raise OplineError(f"{path}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise OplineError(f"{path} is not JSON: {error}") from error
+    try:
+        if (found["schema"], found["version"]) != (SCHEMA, VERSION):
+            raise ValueError
+        causes, ends = (tuple((str(n), str(g)) for n, g in found[which]) for which in ("causes", "ends"))
+        of = {int(number): _stack(one, len(causes), len(ends)) for number, one in found["stacks"].items()}
+        return Stacks(int(found["threshold_ns"]), int(found["lost"]), int(found["left_out"]), causes, ends, of)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise OplineError(f"{path} is not a stacks.json of version {VERSION}: the recording is damaged.") from error
+
+
+def _stack(one: Any, causes: int, ends: int) -> Stack:
+    return Stack(
+        _number(one["cause"], causes), _number(one["end"], ends), bool(one["interrupt"]), tuple(map(str, one["frames"]))
+    )
+
+
+def _number(value: Any, count: int) -> int | None:
+    if value is None:
+        return None
+    if not isinstance(value, int) or not 0 <= value < count:
+        raise ValueError
+    return value

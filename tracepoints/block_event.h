@@ -28,6 +28,7 @@ enum block_kind {
     KIND_THREAD,   // who a thread is: threads.bpf.c
     KIND_CGROUP,   // a cgroup was made, or a process or a thread moved into it: threads.bpf.c
     KIND_URING,    // of an io_uring request: uring.bpf.c; which step is in `call`
+    KIND_FOLLOW,   // a thread that is not of the recorded processes is followed, or no longer: wakers.bpf.c
     KIND_COUNT
 };
 
@@ -60,18 +61,34 @@ struct block_event {
             __u32 nr_sector;
             __u32 bytes;  // requests: blk_rq_bytes(); unplug: number of requests
         };
-        // of a system call; of its exit the first is the result; of a thread's state: states.bpf.c; of who a thread
-        // is: threads.bpf.c
+        struct {  // of a wait: states.bpf.c, state_tp.h
+            __u64 off_at, woken_at;
+            __u64 waker_on_at, waker_off_at, waker_woken_at;
+            __u16 prev_state, waker_state;
+            __u16 waker_irq, waker_waker_irq;
+        };
+        // of a system call; of its exit the first is the result; of who a thread is: threads.bpf.c; of one that is
+        // followed the first is its start
         __u64 args[6];
     };
-    __u32 dev;      // kernel-internal: major << 20 | minor; of a system call: of the file's file system
-    __u32 old_dev;  // remap; io_uring_enter: its requests are told by themselves; io_submit: descriptor
+    union {
+        __u32 dev;          // kernel-internal: major << 20 | minor; of a system call: of the file's file system
+        __u32 waker_waker;  // of a wait
+    };
+    union {
+        __u32 old_dev;    // remap; io_uring_enter: its requests are told by themselves; io_submit: descriptor
+        __u32 waker_cpu;  // of a wait
+    };
     union {
         struct {
             __u32 rwbs;   // LTTng's bit mask
             __s32 error;  // as the tracepoint gives it (block status; errno on old kernels); from the bridge: errno
         };
         __u64 inode;  // of a system call's file, 0: none
+        struct {      // of a wait, 0: none
+            __u32 stack;
+            __u32 waker_stack;
+        };
     };
     __u32 tid;   // in the root PID namespace; of a live view in the collector's, all ones: the task is not in it
     __u32 lost;  // records of this CPU that found no room in the ring buffer so far
@@ -80,6 +97,7 @@ struct block_event {
     union {
         __u8 call;       // system calls: opline_call; KIND_PROCESS: process_step; KIND_URING: uring_step
         __s8 flush_seq;  // requests: steps of its flush sequence that are done (REQ_FSEQ_*); -1: it is in none
+        __s8 level;      // of a thread: how far it is from the recorded processes; -1: it is followed no longer
     };
     __u32 pid;  // process of tid
     char comm[16];

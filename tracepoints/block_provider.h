@@ -55,6 +55,7 @@ static uint64_t enabled_mask(void) {
         mask |= UINT64_C(1) << KIND_PROCESS;
     mask |= lttng_ust_tracepoint_enabled(sched, process_thread) ? UINT64_C(1) << KIND_THREAD : 0;
     mask |= lttng_ust_tracepoint_enabled(sched, process_cgroup) ? UINT64_C(1) << KIND_CGROUP : 0;
+    mask |= lttng_ust_tracepoint_enabled(sched, follow) ? UINT64_C(1) << KIND_FOLLOW : 0;
     mask |= uring_enabled() ? UINT64_C(1) << KIND_URING : 0;
     return mask;
 }
@@ -137,6 +138,7 @@ static bool pass_event(const struct block_event *e, uint64_t seq) {
         PASS(KIND_PLUG, block_plug);
         PASS(KIND_UNPLUG, block_unplug);
         PASS_OF(sched, KIND_OFF_CPU, off_cpu);
+        PASS_OF(sched, KIND_FOLLOW, follow);
     case KIND_PROCESS:
         return pass_process(e, seq);
         PASS_OF(sched, KIND_THREAD, process_thread);
@@ -175,5 +177,11 @@ static inline bool gives_way(const struct block_event *e) { return e->kind == KI
 static bool pass_lost_states(uint64_t time_ns, uint64_t until_ns, int32_t cpu, uint64_t count) {
     if (!bridge_is_open() || !lttng_ust_tracepoint_enabled(sched, lost)) return false;
     write_sched_lost(time_ns, time_ns, until_ns, cpu, count);
+    return true;
+}
+
+static bool pass_lost_followed(uint64_t time_ns, uint64_t until_ns, int32_t cpu, uint64_t count) {
+    if (!bridge_is_open() || !lttng_ust_tracepoint_enabled(sched, follow_lost)) return false;
+    write_sched_follow_lost(time_ns, time_ns, until_ns, cpu, count);
     return true;
 }

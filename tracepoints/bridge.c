@@ -57,9 +57,10 @@ __asm__(".section .rodata\n"
         ".incbin \"" BRIDGE_BPF_C "\"\n"
 #ifdef BRIDGE_MORE_BPF_C
         ".incbin \"" BRIDGE_THREADS_BPF_C "\"\n"
-        ".incbin \"" BRIDGE_TREE_BPF_C "\"\n"
+        ".incbin \"" BRIDGE_TREE_BPF_C "\"\n.incbin \"" BRIDGE_WAKERS_BPF_C "\"\n"
         ".incbin \"" BRIDGE_MORE_BPF_C "\"\n"
-        ".incbin \"" BRIDGE_STATES_BPF_C "\"\n.incbin \"" BRIDGE_URING_BPF_C "\"\n"
+        ".incbin \"" BRIDGE_STATES_BPF_C "\"\n.incbin \"" BRIDGE_STACKS_BPF_C "\"\n"
+        ".incbin \"" BRIDGE_URING_BPF_C "\"\n"
 #endif
         ".byte 0\n.previous\n");
 // clang-format on
@@ -70,7 +71,7 @@ struct bridge_counts {
     uint64_t sent[KIND_COUNT];  // events passed on, by kind
     uint64_t watermarks, lost_events;
     uint64_t not_enabled;  // taken out when the session did not record that event (any more)
-    uint64_t lost_ring, lost_nested, lost_states;
+    uint64_t lost_ring, lost_nested, lost_states, lost_followed;
     uint64_t late;       // came after the watermark had passed them: cannot be, so this says how often it was
     uint64_t reordered;  // were overtaken in the ring buffer, and put right
     uint64_t own_bios, own_events, own_overflow, chain_cut, untold_threads, calls_32bit;
@@ -78,6 +79,11 @@ struct bridge_counts {
     uint64_t most_bytes;         // the fullest that the ring buffer was found
     uint64_t cpu_ns, rounds;     // of the thread
     uint64_t first_ns, last_ns;  // of the events passed on
+};
+
+// States that were given up: of the recorded processes' threads, and of those that these wait for.
+struct given_up {
+    uint64_t states, followed;
 };
 
 struct bridge {
@@ -96,7 +102,8 @@ struct bridge {
 
     struct bridge_event *held;  // sorted by time: [head, tail)
     size_t head, tail, room;
-    uint64_t *seq, *lost_seen, *states_seen;  // per CPU
+    uint64_t *seq, *lost_seen;  // per CPU
+    struct given_up *given_up;  // per CPU: what was told
     uint64_t misses_seen[MAX_PROGRAMS];
     uint64_t safe_ns;       // everything up to here is in `held` or sent
     uint64_t watermark_ns;  // everything up to here is sent
@@ -115,9 +122,7 @@ static uint64_t clock_ns(clockid_t clock) {
     return clock_gettime(clock, &t), (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static void say_lost(struct bridge *b, uint64_t time_ns, int32_t cpu, uint64_t count, const char *why) {
-    if (pass_lost(time_ns, cpu, count, why)) ++b->counts.lost_events;
-}
+#include "bridge_losses.h"
 
 static void pass_on(struct bridge *b, const struct bridge_event *e) {
     uint32_t cpu = e->cpu < b->cpu_count ? e->cpu : 0;
@@ -212,49 +217,6 @@ static void send_until(struct bridge *b, uint64_t limit_ns) {
     if (pass_watermark(limit_ns)) ++b->counts.watermarks;
 }
 
-// Losses after which nothing came from that CPU.
-static void tell_last_losses(struct bridge *b) {
-    for (uint32_t cpu = 0; cpu < b->cpu_count; ++cpu) {
-        uint64_t lost = b->cpus[cpu].lost;
-        if (lost <= b->lost_seen[cpu]) continue;
-        uint64_t count = lost - b->lost_seen[cpu];
-        b->lost_seen[cpu] = lost;
-        b->seq[cpu] += count;
-        b->counts.lost_ring += count;
-        say_lost(b, b->watermark_ns, (int32_t)cpu, count, "ring");
-    }
-}
-
-// States that were given up since the last look. The caller has taken out all up to `safe_ns`, and passes it on next:
-// what is missing is no older than what has been passed on.
-static void tell_lost_states(struct bridge *b) {
-    for (uint32_t cpu = 0; cpu < b->cpu_count; ++cpu) {
-        uint64_t count = b->cpus[cpu].lost_states - b->states_seen[cpu];
-        if (count == 0) continue;
-        b->states_seen[cpu] += count;
-        b->counts.lost_states += count;
-        if (pass_lost_states(b->watermark_ns, clock_ns(CLOCK_MONOTONIC), (int32_t)cpu, count)) ++b->counts.lost_events;
-    }
-}
-
-// A program that is interrupted by its own tracepoint is not run again; the kernel counts that.
-static void tell_misses(struct bridge *b) {
-    for (int i = 0; i < b->program_count; ++i) {
-        struct bpf_prog_info info;
-        union bpf_attr attr;
-        memset(&info, 0, sizeof(info)), memset(&attr, 0, sizeof(attr));
-        attr.info.bpf_fd = (uint32_t)b->programs[i];
-        attr.info.info_len = sizeof(info);
-        attr.info.info = (uint64_t)(uintptr_t)&info;
-        if (syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof(attr)) != 0) continue;
-        uint64_t count = info.recursion_misses - b->misses_seen[i];
-        if (count == 0) continue;
-        b->misses_seen[i] = info.recursion_misses;
-        b->counts.lost_nested += count;
-        say_lost(b, b->watermark_ns, -1, count, "nested");
-    }
-}
-
 static void sleep_ns(uint64_t ns) {
     struct timespec t = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
     clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
@@ -265,7 +227,7 @@ static void finish(struct bridge *b) {
     uint64_t until = clock_ns(CLOCK_MONOTONIC) + FINISH_WITHIN_NS;
     sleep_ns(HOLD_BACK_NS);
     while (!drain(b) && !b->failed && clock_ns(CLOCK_MONOTONIC) < until) sleep_ns(HOLD_BACK_NS);
-    tell_lost_states(b);
+    tell_given_up(b);
     send_until(b, b->safe_ns);
     tell_last_losses(b);
     tell_misses(b);
@@ -300,7 +262,7 @@ static void *run(void *argument) {
         uint64_t before = atomic_load(b->consumer);
         drain(b);
         uint64_t taken = atomic_load(b->consumer) - before;
-        tell_lost_states(b);
+        tell_given_up(b);
         if (b->safe_ns > HOLD_BACK_NS) send_until(b, b->safe_ns - HOLD_BACK_NS);
         if (b->head == b->tail && taken == 0) tell_last_losses(b);
         if (b->safe_ns >= misses_at) {
@@ -321,7 +283,7 @@ static void release(struct bridge *b) {
     free(b->held);
     free(b->seq);
     free(b->lost_seen);
-    free(b->states_seen);
+    free(b->given_up);
     free(b);
 }
 
@@ -349,12 +311,12 @@ EXPORT struct bridge *bridge_start(int ring_fd, uint64_t ring_bytes, int control
     memcpy(b->programs, programs, (size_t)b->program_count * sizeof(int));
     b->seq = calloc(cpu_count, sizeof(uint64_t));
     b->lost_seen = calloc(cpu_count, sizeof(uint64_t));
-    b->states_seen = calloc(cpu_count, sizeof(uint64_t));
+    b->given_up = calloc(cpu_count, sizeof(struct given_up));
     b->consumer = map(ring_fd, b->page, PROT_READ | PROT_WRITE, 0);
     b->producer = map(ring_fd, b->page + 2 * b->ring_bytes, PROT_READ, b->page);
     b->control = map(control_fd, b->page, PROT_READ | PROT_WRITE, 0);
     b->cpus = map(cpus_fd, b->cpus_bytes, PROT_READ | PROT_WRITE, 0);
-    if (!b->seq || !b->lost_seen || !b->states_seen || !b->consumer || !b->producer || !b->control || !b->cpus)
+    if (!b->seq || !b->lost_seen || !b->given_up || !b->consumer || !b->producer || !b->control || !b->cpus)
         goto failed;
     b->data = (const uint8_t *)b->producer + b->page;
     atomic_store(b->consumer, atomic_load(b->producer));  // what there is comes from measuring what a record costs

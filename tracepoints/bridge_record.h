@@ -38,7 +38,7 @@ struct bridge_control {
     __u8 call_of[CALL_NUMBERS];  // system call's number → opline_call; 0: not ours
 };
 
-// One element per CPU, memory-mapped as well; 128 bytes against false sharing.
+// One element per CPU, memory-mapped as well; whole cache lines against false sharing.
 struct bridge_cpu {
     __u64 lost;            // records that found no room
     __u64 own_bios;        // bios left out because they are ours
@@ -50,5 +50,13 @@ struct bridge_cpu {
     __u64 states_taken;    // written by the bridge: how many of `states` it has taken out
     __u64 untold_threads;  // threads for which there was no room in the table
     __u64 calls_32bit;     // entries and exits left out: a 32-bit program's, with the number of a call that is wanted
-    __u64 pad[6];
+    __u64 irq;             // which interrupts this CPU is in now: wakers.bpf.c
+    __u64 lost_followed;   // as lost_states, of threads that are not of the recorded processes
+    __u64 window;          // of the budget for those: which one it is, and how many records it has had
+    __u64 windowed;
+    __u64 stacks;  // different stacks that this CPU met first, and those that found no room
+    __u64 lost_stacks;
+    __u64 stack_window, stacks_windowed, long_windowed;  // of the stacks' budget, as above
+    __u64 stacks_left_out;
+    __u64 pad[4];
 };

@@ -96,6 +96,11 @@ static bool pass_lost_states(uint64_t time_ns, uint64_t until_ns, int32_t cpu, u
     return false;
 }
 
+static bool pass_lost_followed(uint64_t time_ns, uint64_t until_ns, int32_t cpu, uint64_t count) {
+    (void)time_ns, (void)until_ns, (void)cpu, (void)count;
+    return false;
+}
+
 // Files `probes_CPU` in the open folder, their indexes in the open folder `index`. False with errno set if that is not
 // possible.
 __attribute__((visibility("default"))) bool hit_open(int folder, int index, uint32_t cpus, const uint8_t uuid[16]) {

@@ -121,6 +121,11 @@ static bool pass_lost_states(uint64_t time_ns, uint64_t until_ns, int32_t cpu, u
     return false;
 }
 
+static bool pass_lost_followed(uint64_t time_ns, uint64_t until_ns, int32_t cpu, uint64_t count) {
+    (void)time_ns, (void)until_ns, (void)cpu, (void)count;
+    return false;
+}
+
 __attribute__((visibility("default"))) uint64_t paths_told(void) { return cgroups.paths.told; }
 
 // Before bridge_start(): the pipe that the records go into.

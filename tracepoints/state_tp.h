@@ -5,6 +5,13 @@
 //   off_cpu   `tid` is on a CPU again. It was taken off at `off_at` in `prev_state` (LTTng's bit mask: sched/sched.cpp; 0 for a thread that was forked
 //             then), and woken at `woken_at` (0: it was not; before off_at: while it was about to sleep) by `waker_tid`, `waker_comm`: whom the
 //             CPU ran then. It is what sched_switch, sched_waking and sched_switch of LTTng's kernel domain say together.
+//             Of the waker: `waker_cpu`, where it was; `waker_irq`, in which interrupt (wakers.bpf.c; 0: in none, 65535: not known);
+//             `waker_on_at`, `waker_off_at`, `waker_woken_at`, `waker_prev_state`, `waker_waker_tid`, `waker_waker_irq`: its own last wait, which ended
+//             at `waker_on_at` (0, -1, 65535: not known). `level`: 0, or how far the thread is from the recorded processes (wakers.bpf.c).
+//             `stack`, `waker_stack`: numbers of stacks.json (stacks.bpf.c; -1: none)
+//   follow    `tid` of process `pid`, which began at `start_ns` and is not of the recorded processes, is followed from here on, `level` wake-ups away
+//             from them; -1: no longer
+//   follow_lost   as lost, of off_cpu events with a `level` of 1 and more
 //   process_fork   a recorded process, `parent_pid`, has made the process `pid`, which is recorded, too; `comm`: the name of the thread that did
 //   process_exec   the recorded process `pid` runs another program from here on; `comm`: its name
 //   process_exit   the last thread of the recorded process `pid` has ended
@@ -44,11 +51,34 @@ LTTNG_UST_TRACEPOINT_EVENT(sched, off_cpu,
         lttng_ust_field_integer(uint16_t, cpu, e->cpu)
         lttng_ust_field_integer(uint64_t, seq, seq_number)
         lttng_ust_field_integer(int32_t, tid, (int32_t)e->tid)
-        lttng_ust_field_integer(uint64_t, off_at, e->args[0])
-        lttng_ust_field_integer(uint16_t, prev_state, (uint16_t)e->args[2])
-        lttng_ust_field_integer(uint64_t, woken_at, e->args[1])
+        lttng_ust_field_integer(uint64_t, off_at, e->off_at)
+        lttng_ust_field_integer(uint16_t, prev_state, e->prev_state)
+        lttng_ust_field_integer(uint64_t, woken_at, e->woken_at)
         lttng_ust_field_integer(int32_t, waker_tid, (int32_t)e->pid)
-        lttng_ust_field_array_text(char, waker_comm, e->comm, 16)))
+        lttng_ust_field_array_text(char, waker_comm, e->comm, 16)
+        lttng_ust_field_integer(uint8_t, level, (uint8_t)e->level)
+        lttng_ust_field_integer(uint16_t, waker_irq, e->waker_irq)
+        lttng_ust_field_integer(uint16_t, waker_cpu, (uint16_t)e->waker_cpu)
+        lttng_ust_field_integer(uint64_t, waker_on_at, e->waker_on_at)
+        lttng_ust_field_integer(uint64_t, waker_off_at, e->waker_off_at)
+        lttng_ust_field_integer(uint64_t, waker_woken_at, e->waker_woken_at)
+        lttng_ust_field_integer(uint16_t, waker_prev_state, e->waker_state)
+        lttng_ust_field_integer(int32_t, waker_waker_tid, (int32_t)e->waker_waker)
+        lttng_ust_field_integer(uint16_t, waker_waker_irq, e->waker_waker_irq)
+        lttng_ust_field_integer(int32_t, stack, e->stack ? (int32_t)e->stack : -1)
+        lttng_ust_field_integer(int32_t, waker_stack, e->waker_stack ? (int32_t)e->waker_stack : -1)))
+
+LTTNG_UST_TRACEPOINT_EVENT(sched, follow,
+    LTTNG_UST_TP_ARGS(const struct block_event *, e, uint64_t, seq_number),
+    LTTNG_UST_TP_FIELDS(
+        lttng_ust_field_integer(uint64_t, ktime, e->ktime)
+        lttng_ust_field_integer(uint16_t, cpu, e->cpu)
+        lttng_ust_field_integer(uint64_t, seq, seq_number)
+        lttng_ust_field_integer(int32_t, tid, (int32_t)e->tid)
+        lttng_ust_field_integer(int32_t, pid, (int32_t)e->pid)
+        lttng_ust_field_array_text(char, comm, e->comm, 16)
+        lttng_ust_field_integer(uint64_t, start_ns, e->args[0])
+        lttng_ust_field_integer(int8_t, level, e->level)))
 
 LTTNG_UST_TRACEPOINT_EVENT(sched, process_fork,
     LTTNG_UST_TP_ARGS(const struct block_event *, e, uint64_t, seq_number),
@@ -116,6 +146,14 @@ LTTNG_UST_TRACEPOINT_EVENT(sched, process_file_path,
         lttng_ust_field_integer(uint32_t, file_dev, dev_number)
         lttng_ust_field_integer(uint64_t, inode, inode_number)
         lttng_ust_field_string(path, text)))
+
+LTTNG_UST_TRACEPOINT_EVENT(sched, follow_lost,
+    LTTNG_UST_TP_ARGS(uint64_t, time, uint64_t, until_time, int32_t, cpu_number, uint64_t, how_many),
+    LTTNG_UST_TP_FIELDS(
+        lttng_ust_field_integer(uint64_t, ktime, time)
+        lttng_ust_field_integer(uint64_t, until, until_time)
+        lttng_ust_field_integer(int32_t, cpu, cpu_number)
+        lttng_ust_field_integer(uint64_t, count, how_many)))
 
 LTTNG_UST_TRACEPOINT_EVENT(sched, lost,
     LTTNG_UST_TP_ARGS(uint64_t, time, uint64_t, until_time, int32_t, cpu_number, uint64_t, how_many),

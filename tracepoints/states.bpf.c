@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: MIT
-// When the command's threads ran, waited for a CPU and slept → the same ring buffer. Compiled behind tree.bpf.c if the
-// recorder asks for states.
+// When the command's threads, and those that they wait for, ran, waited for a CPU and slept → the same ring buffer.
+// Compiled behind wakers.bpf.c if the recorder asks for states.
 //
-// sched_switch and sched_waking fire for every thread of the machine: one that is not in the tree costs a look or two
-// into a hash. Of one that is, a switch off its CPU and the wake-up are only noted down; its return makes one record of
-// all three. So a thread that sleeps costs one event, not three, and one that is off its CPU is told of when it is
+// sched_switch and sched_waking fire for every thread of the machine: one that is not followed costs a look or two
+// into an array. Of one that is, a switch off its CPU and the wake-up are only noted down; its return makes one record
+// of all three. So a thread that sleeps costs one event, not three, and one that is off its CPU is told of when it is
 // back.
 //
 // Threads may take turns more often than anybody can write down. So that block events and system calls don't pay for
-// it, states are given up first: those that wait in the ring buffer take up half of it at most. That is counted by
-// itself (bridge_cpu.lost_states).
+// it, states are given up first: those that wait in the ring buffer take up half of it at most, those of threads that
+// are not of the recorded processes a quarter. That is counted by itself (bridge_cpu.lost_states, lost_followed).
 
 #ifdef A_sched_switch_prev
 
-static inline struct block_event *reserve_state(void) {
+static inline struct block_event *reserve_state(const struct thread_wait *t) {
     struct bridge_cpu *cpu = this_cpu();
     if (!cpu) return 0;
+    if (t->level && !within_budget(cpu, t)) {
+        __sync_fetch_and_add(&cpu->lost_followed, 1);
+        return 0;
+    }
     if (cpu->states - cpu->states_taken >= STATES_MOST) {
         __sync_fetch_and_add(&cpu->lost_states, 1);
         return 0;
@@ -33,35 +37,43 @@ static inline struct block_event *reserve_state(void) {
     return e;
 }
 
-// What the kernel's own event prints (__trace_sched_switch_state, include/trace/events/sched.h), as LTTng writes it:
-// see native/src/sched/sched.cpp. TASK_DEAD 128, TASK_NOLOAD 1024 (with TASK_UNINTERRUPTIBLE: idle):
-// include/linux/sched.h of 5.12 to 6.18.
-static inline u64 state_of(u64 preempt, u32 state) {
-    if (preempt) return 256;
-    if (state & 128) return 32;
-    return (state & 1026) == 1026 ? 128 : state & 127;
-}
-
-static inline void came_back(u64 task, struct thread_off *t) {
-    struct block_event *e = reserve_state();
+static inline void came_back(u64 task, u32 tid, struct thread_wait *t) {
+    struct block_event *e = reserve_state(t);
+    u64 now = e ? e->ktime : now_ns();
+    if (t->woken_at <= t->on_at) t->woken_at = 0;  // that was before it ran the last time
+    if (!t->woken_at) no_waker(t);
     if (e) {
-        e->tid = (u32)pointer_at(task + O_TASK_PID);
+        e->tid = tid;
         e->pid = t->waker;
-        e->args[0] = t->off_at;
-        e->args[1] = t->woken_at;
-        e->args[2] = t->state;
+        e->level = t->level;
+        e->off_at = t->off_at;
+        e->woken_at = t->woken_at;
+        e->prev_state = t->state;
+        e->waker_irq = t->waker_irq;
+        e->waker_cpu = t->waker_cpu;
+        e->waker_state = t->waker_state;
+        e->waker_waker_irq = t->waker_waker_irq;
+        e->waker_waker = t->waker_waker;
+        e->waker_on_at = t->waker_on_at;
+        e->waker_off_at = t->waker_off_at;
+        e->waker_woken_at = t->waker_woken_at;
+        e->stack = t->stack;
+        e->waker_stack = t->waker_stack;
         __builtin_memcpy(e->comm, t->comm, sizeof(e->comm));
         events.ringbuf_submit(e, RB_NO_WAKEUP);
     }
-    t->woken_at = 0;
+    t->stack = t->waker_stack = 0;
+    t->on_at = now;
+    forget_useless(task, tid, t, now);
 }
 
 int on_sched_switch(struct bpf_raw_tracepoint_args *ctx) {
     struct bridge_control *c = wanted(KIND_OFF_CPU);
     if (!c) return 0;
+    no_irq_here();
     u32 prev = (u32)bpf_get_current_pid_tgid();
     if (c->follow) in_tree(c);
-    struct thread_off *t = prev ? thread_of(prev) : 0;
+    struct thread_wait *t = prev ? thread_of(prev) : 0;
     if (t) {
 #ifdef A_sched_switch_state
         u32 state = ctx->args[A_sched_switch_state];
@@ -74,19 +86,24 @@ int on_sched_switch(struct bpf_raw_tracepoint_args *ctx) {
     u64 task = ctx->args[A_sched_switch_next];
     u32 next = (u32)pointer_at(task + O_TASK_PID);
     t = next ? thread_of(next) : 0;
-    if (t) came_back(task, t);
+    if (t) came_back(task, next, t);
     return 0;
 }
 
-// It may come before the switch that takes the thread off its CPU.
-int on_sched_waking(struct bpf_raw_tracepoint_args *ctx) {
-    if (!wanted(KIND_OFF_CPU)) return 0;
-    u32 tid = (u32)pointer_at(ctx->args[0] + O_TASK_PID);
-    struct thread_off *t = thread_of(tid);
+// The thread, if it is followed, with its waker noted. It may be woken before the switch that takes it off its CPU.
+static inline struct thread_wait *woken_thread(u32 tid) {
+    struct bridge_control *c = wanted(KIND_OFF_CPU);
+    struct thread_wait *t = c ? thread_of(tid) : 0;
     if (!t) return 0;
     t->waker = (u32)current_ids();  // who wakes it, or was interrupted by what does
     bpf_get_current_comm(t->comm, sizeof(t->comm));
     t->woken_at = now_ns();
+    note_waker(c, t);
+    return t;
+}
+
+int on_sched_waking(struct bpf_raw_tracepoint_args *ctx) {
+    woken_thread((u32)pointer_at(ctx->args[0] + O_TASK_PID));
     return 0;
 }
 

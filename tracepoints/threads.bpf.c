@@ -110,6 +110,7 @@ int on_cgroup_attach_task(struct bpf_raw_tracepoint_args *ctx) {
 #endif
 
 static inline int in_tree_already(u64 task);  // tree.bpf.c
+static inline void seed(u64 task);            // wakers.bpf.c
 
 struct bpf_iter__task {
     u64 meta, task;
@@ -117,7 +118,9 @@ struct bpf_iter__task {
 // A program of type iterator (kernel/bpf/task_iter.c), run once for each thread when its descriptor is read.
 int bpf_iter__task(struct bpf_iter__task *ctx) {
     u64 task = ctx->task;
-    if (task && (!in_root_namespace(task) || in_tree_already(task))) tell_thread(task, 1);
+    if (!task) return 0;
+    if (!in_root_namespace(task) || in_tree_already(task)) tell_thread(task, 1);
+    else seed(task);
     return 0;
 }
 

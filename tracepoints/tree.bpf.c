@@ -8,17 +8,32 @@
 
 #ifdef O_TASK_TGID
 
-// Since when a thread of the tree is off its CPU, and what happened meanwhile.
-struct thread_off {
-    u64 off_at;    // 0: not known
-    u64 woken_at;  // 0: by nobody yet
-    u32 state;     // when it was taken off: state_of() in states.bpf.c
-    u32 waker;
+// A thread that is followed: its wait, the last one while it runs.
+struct thread_wait {
+    u64 off_at;                                     // 0: not known
+    u64 woken_at;                                   // 0: by nobody yet
+    u64 on_at;                                      // it runs since then if this is later than off_at
+    u64 useful_at;                                  // when it last woke a thread of a lower level
+    u64 waker_on_at, waker_off_at, waker_woken_at;  // the waker's own last wait
+    u32 waker, waker_waker;
+    u32 stack, waker_stack;
     char comm[16];  // the waker's
+    u16 state;      // when it was taken off
+    u16 waker_state, waker_irq, waker_waker_irq, waker_cpu;
+    u8 level;  // 0: a thread of the recorded processes
 };
 
+// What the kernel's own event prints (__trace_sched_switch_state, include/trace/events/sched.h), as LTTng writes it:
+// see native/src/sched/sched.cpp. TASK_DEAD 128, TASK_NOLOAD 1024 (with TASK_UNINTERRUPTIBLE: idle):
+// include/linux/sched.h of 5.12 to 6.18.
+static inline u16 state_of(u64 preempt, u32 state) {
+    if (preempt) return 256;
+    if (state & 128) return 32;
+    return (state & 1026) == 1026 ? 128 : state & 127;
+}
+
 BPF_HASH(tree, u32, u8, 16384);  // processes by the kernel's own number (not the namespace's)
-BPF_HASH(threads, u32, struct thread_off, 32768);
+BPF_HASH(threads, u32, struct thread_wait, 32768);
 // By a thread's number, modulo 65536: is it, or was it, in `threads`? Most threads of a machine are not, and a look
 // into a hash that lies in no cache costs a third of a microsecond.
 struct thread_marks {
@@ -31,22 +46,28 @@ static inline int in_tree_already(u64 task) {
     return tree.lookup(&process) != 0;
 }
 
-static inline struct thread_off *thread_of(u32 tid) {
+static inline struct thread_wait *thread_of(u32 tid) {
     u32 zero = 0;
     struct thread_marks *m = marks.lookup(&zero);
     return m && m->of[tid & 65535] ? threads.lookup(&tid) : 0;
 }
 
-static inline void add_thread(u32 tid) {
-    struct thread_off fresh = {};
+static inline int put_thread(u32 tid, struct thread_wait *fresh) {
     u32 zero = 0;
     struct thread_marks *m = marks.lookup(&zero);
     if (m) m->of[tid & 65535] = 1;
-    fresh.off_at = now_ns();
-    if (threads.update(&tid, &fresh) == 0) return;
+    if (threads.update(&tid, fresh) == 0) return 1;
     struct bridge_cpu *cpu = this_cpu();
     if (cpu) __sync_fetch_and_add(&cpu->untold_threads, 1);
+    return 0;
 }
+
+static inline void add_thread(u32 tid) {
+    struct thread_wait fresh = {.off_at = now_ns()};
+    put_thread(tid, &fresh);
+}
+
+static inline void forget(u64 task, u32 tid);  // wakers.bpf.c
 
 static inline void tell_process(u8 step, u32 process, u32 parent) {
     if (!wanted(KIND_PROCESS)) return;
@@ -102,8 +123,8 @@ int on_sched_process_exec(struct bpf_raw_tracepoint_args *ctx) {
 int on_sched_process_exit(struct bpf_raw_tracepoint_args *ctx) {
     u64 ids = bpf_get_current_pid_tgid();
     u32 tgid = ids >> 32, tid = (u32)ids;
+    forget(ctx->args[0], tid);
     if (!tree.lookup(&tgid)) return 0;
-    threads.delete(&tid);
     u64 signal = pointer_at(ctx->args[0] + O_TASK_SIGNAL);
     if (signal && (u32)pointer_at(signal + O_SIGNAL_LIVE) == 0) {
         tell_process(PROCESS_EXIT, current_ids() >> 32, 0);

@@ -17,7 +17,9 @@
 #define OPCODES_WRITING (1ull << 2 | 1ull << 5 | 1ull << 23 | 1ull << 61)
 #define OPCODES_WITH_PLACE (OPCODES_TOLD & ~(1ull << 3 | 1ull << 8))
 #define REQUEST_HAS_FIXED_FILE 1  // IOSQE_FIXED_FILE
-#define TASK_IS_IO_WORKER 0x10    // PF_IO_WORKER, include/linux/sched.h since Linux 5.12
+#ifndef TASK_IS_IO_WORKER
+#define TASK_IS_IO_WORKER 0x10  // PF_IO_WORKER, include/linux/sched.h since Linux 5.12
+#endif
 
 BPF_TABLE("lru_hash", u64, u8, worked_on, 16384);  // requests of which a worker has queued a bio
 

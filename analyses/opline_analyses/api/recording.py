@@ -38,6 +38,8 @@ class Wish(Given):
     preload: list[str] | None = None
     no_block: bool = False
     no_states: bool = False
+    no_chains: bool = False
+    stacks: int = 200
     no_calls: bool = False
     size_limit: int | None = None
     repeat: int | None = None
@@ -173,6 +175,8 @@ def _record(wish: Wish, command: list[str], model: Model | None, directory: Path
             preload=preload.find(_libraries(wish.preload, model.preload if model else ())),
             block=not wish.no_block,
             states=not wish.no_states,
+            chains=not wish.no_chains,
+            stack_ns=wish.stacks * 1000,
             calls=not wish.no_calls,
             sessiond=wish.sessiond,
             size_limit=wish.size_limit,

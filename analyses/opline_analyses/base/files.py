@@ -23,7 +23,7 @@ STDOUT = "/dev/stdout"
 _PICTURES = (".svg", ".png", ".pdf", ".jpg", ".jpeg")
 _escaped = False
 #: Of a run or a recording, besides its tables and its trace.
-_OWN = ("manifest.json", "recording.json", "extents.json", "stdout.txt", "stderr.txt", "metadata")
+_OWN = ("manifest.json", "recording.json", "extents.json", "stacks.json", "stdout.txt", "stderr.txt", "metadata")
 
 
 def output_path(text: str) -> Path:

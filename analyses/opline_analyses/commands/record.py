@@ -24,6 +24,7 @@ LACKS = {
     FORMS: "it records; recording.json says what",
 }
 MOST = 1000
+MOST_US = 60_000_000
 EXAMPLES = (
     """\
 opline record runs a command and records its system calls, its tracepoints and
@@ -68,6 +69,12 @@ def _number(text: str) -> int:
     return int(text)
 
 
+def _microseconds(text: str) -> int:
+    if not text.isdecimal() or int(text) > MOST_US:
+        raise argparse.ArgumentTypeError(f"{text}: must be 0 to {MOST_US}")
+    return int(text)
+
+
 def _add_what_runs(parser: argparse.ArgumentParser) -> None:
     """What runs already and is recorded, too, and for how long."""
     parser.add_argument(
@@ -107,6 +114,13 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-states", action="store_true", help="no scheduling events (when threads ran, waited and slept)"
     )
+    parser.add_argument(
+        "--no-chains", action="store_true", help="of the command's own threads only: not of those that they wait for"
+    )
+    parser.add_argument(
+        "--stacks", metavar="US", type=_microseconds, default=200,
+        help="kernel stacks of waits of at least so many microseconds (200; 0: of all)",
+    )  # fmt: skip
     parser.add_argument("--no-calls", action="store_true", help="without a model: no system calls")
     parser.add_argument(
         "--size-limit", metavar="SIZE", type=_size, help="at this size of the trace, stop tracing; the command goes on"

@@ -17,10 +17,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from opline.capture.bpf import cgroups, event_trace, syscalls, tasks, uring
+from opline.capture.bpf import cgroups, event_trace, syscalls, tasks, uring, waits
 from opline.capture.bpf.bridge import OWN_TGIDS, PERIOD_NS, RING_BYTES, Bridge, pid_namespace, possible_cpus
 from opline.capture.bpf.btf import Btf
+from opline.capture.bpf.cost import spent
 from opline.capture.bpf.requests import RequestStream, program_text
+from opline.capture.bpf.stacks import TRACEPOINT as WAKING
+from opline.capture.bpf.stacks import StackWish, WaitStacks
 from opline.errors import OplineError
 
 BRIDGE = Path(__file__).parent.with_name("_bridge.so")
@@ -31,7 +34,7 @@ KINDS = (
     "block_bio_queue", "block_getrq", "block_bio_backmerge", "block_bio_frontmerge", "block_split", "block_bio_remap",
     "block_bio_complete", "block_rq_insert", "block_rq_issue", "block_rq_bio", "block_rq_requeue", "block_rq_merge",
     "block_rq_remap", "block_rq_complete", "block_plug", "block_unplug", "syscall_entry", "syscall_exit",
-    "off_cpu", "process", "thread", "cgroup", "uring",
+    "off_cpu", "process", "thread", "cgroup", "uring", "follow",
 )  # fmt: skip
 # block_rq_bio comes from the program of the issue.
 TRACEPOINTS = tuple(kind for kind in KINDS if kind.startswith("block_") and kind != "block_rq_bio")
@@ -123,10 +126,11 @@ class Collector:
 
     ``own``: processes whose I/O is left out. ``tree``: with the forks, execs and exits of the process that ``follow``
     names and of its descendants; ``calls``: with their system calls, where this architecture's are known; ``states``:
-    with the scheduler states of their threads. The attributes say whether. ``records``: a pipe into which block events
-    go as they are, instead of a session (opline.readers.ring). ``requests``: a folder for the trace of whole requests,
-    instead of single block events; ``trace``: one for the trace of all else. Raises OplineError, one line that says
-    what is missing.
+    with the scheduler states of their threads; ``chains``: with who woke them, and the states of these threads, too;
+    ``stacks``: with the kernel stacks of long waits. The attributes say whether. ``records``: a pipe into which block
+    events go as they are, instead of a session (opline.readers.ring). ``requests``: a folder for the trace of whole
+    requests, instead of single block events; ``trace``: one for the trace of all else. Raises OplineError, one line
+    that says what is missing.
     """
 
     def __init__(
@@ -136,6 +140,8 @@ class Collector:
         period_ns: int = PERIOD_NS,
         calls: bool = False,
         states: bool = False,
+        chains: bool = False,
+        stacks: StackWish | None = None,
         records: int | None = None,
         tree: bool = False,
         requests: Path | None = None,
@@ -153,8 +159,12 @@ class Collector:
         rings = uring.definitions(btf) if registers else None
         self._uring = uring.programs(btf) if rings else {}
         switches = tasks.states(btf) if states and offsets else None
+        wakers = waits.definitions(btf) if chains and switches else None
+        self._of_wakers = waits.programs(btf) if wakers else ()
         self.threads, self.tree = offsets is not None, tree and offsets is not None
         self.calls, self.states = registers is not None, switches is not None
+        self.chains = wakers is not None
+        self._stacks = WaitStacks(stacks, btf) if stacks is not None and wakers else None
         of_cgroups = cgroups.definitions(btf)
         self._more = tuple(cgroups.PROGRAMS) if of_cgroups and self.threads else ()
         dirtied = cgroups.dirtied(btf) if of_cgroups and "MEMORY_V2" not in of_cgroups else None
@@ -164,7 +174,7 @@ class Collector:
         self._definitions = {
             **definitions(btf), **of_cgroups,
             **(offsets or {}), **(clocks or {}), **(registers or {}), **(rings or {}),
-            **(switches or {}),
+            **(switches or {}), **(wakers or {}), **(self._stacks.definitions if self._stacks else {}),
             "BIO_WALK": _BIO_WALK, "BIOS_AT_ONCE": _BIOS_AT_ONCE, "OWN_WALK": _OWN_WALK, "OWN_BIOS": _OWN_BIOS,
             "STATES_MOST": max(ring_bytes // 2 // _RECORD_BYTES // possible_cpus(), _STATES_LEAST),
         }  # fmt: skip
@@ -200,7 +210,10 @@ class Collector:
         names += tasks.PROGRAMS if self.threads else ()
         names += [*self._more, *([self._dirtied] if self._dirtied else [])]
         names += [*syscalls.PROGRAMS, *self._uring] if self.calls else ()
-        names += tasks.STATES if self.states else ()
+        names += [*tasks.STATES, *self._of_wakers] if self.states else ()
+        if self._stacks is not None and self._stacks.load(bpf):
+            programs[WAKING] = self._stacks
+            names.remove(WAKING)
         for name in names:
             programs[name] = self._bridge.attempt(
                 f"the kernel does not take the BPF program for {name}",
@@ -234,13 +247,21 @@ class Collector:
 
     def start(self) -> None:
         """Attach the programs, start the bridge's thread. Raises OplineError."""
-        bpf = self._bridge.bpf
-        for name in self._programs:
-            self._bridge.attempt(
-                f"cannot attach to tracepoint {name}",
-                partial(bpf.attach_raw_tracepoint, tp=name.encode(), fn_name=self._function(name).encode()),
-            )
-        self._bridge.start([program.fd for program in self._programs.values()], self._own)
+        for name, program in self._programs.items():
+            self._bridge.attempt(f"cannot attach to tracepoint {name}", partial(self._attach, name, program))
+        told = [program.fd for name, program in self._programs.items() if name not in self._of_wakers]
+        self._bridge.start(told, self._own)
+
+    def _attach(self, name: str, program: Any) -> None:
+        if isinstance(program, WaitStacks):
+            program.attach()
+        else:
+            self._bridge.bpf.attach_raw_tracepoint(tp=name.encode(), fn_name=self._function(name).encode())
+
+    @property
+    def no_stacks(self) -> str | None:
+        """Why stacks that are wanted can't be taken, in a few words; None: they can, or aren't wanted."""
+        return None if self._stacks is None else self._stacks.why
 
     def follow(self, pid: int) -> None:
         """Record this process and its descendants, from its next call, switch, fork or exec on."""
@@ -272,14 +293,19 @@ class Collector:
     def finish(self) -> dict[str, Any]:
         """Detach, pass on what is left, and say what happened."""
         told: dict[str, Any] = {}
+        stacks_told: dict[str, int] = {}
+        cost = spent(self.programs)
 
         def end() -> None:
             self._detach()
+            if self._stacks is not None and self._stacks.why is None:
+                stacks_told["stacks"] = self._stacks.write(self._bridge.bpf)
             if self._requests is not None:
                 told.update(self._requests.finish())
 
         counts = self._bridge.finish(end)
         counts["paths"] = self._bridge.library.paths_told()
+        counts |= {"programs": cost, **stacks_told}
         if self._records is not None:
             self._bridge.library.live_close()
         if self._writes:
@@ -296,5 +322,8 @@ class Collector:
         return counts
 
     def _detach(self) -> None:
-        for name in self._programs:
-            self._bridge.bpf.detach_raw_tracepoint(name.encode())
+        for name, program in self._programs.items():
+            if isinstance(program, WaitStacks):
+                program.detach()
+            else:
+                self._bridge.bpf.detach_raw_tracepoint(name.encode())

@@ -34,7 +34,8 @@ _PID_NAMESPACE = Path("/proc/self/ns/pid")
 _INITIAL_PID_NAMESPACE = 0xEFFFFFFC  # PROC_PID_INIT_INO, include/linux/proc_ns.h
 
 _COUNTS = (
-    "watermarks", "lost_events", "not_enabled", "lost_ring", "lost_nested", "lost_states", "late", "reordered",
+    "watermarks", "lost_events", "not_enabled", "lost_ring", "lost_nested", "lost_states", "lost_followed",
+    "late", "reordered",
     "own_bios", "own_events", "own_overflow", "chain_cut", "untold_threads", "calls_32bit", "followed", "most_bytes",
     "cpu_ns", "rounds", "first_ns", "last_ns",
 )  # fmt: skip

@@ -149,9 +149,13 @@ class Btf:
         names = (self._string(at) for at in self._by_name if at)
         return sorted(name.removeprefix(head) for name in names if name.startswith(head))
 
+    def tracepoint_type(self, name: str) -> int | None:
+        """The number of the type that describes a tracepoint; None if the kernel does not have it."""
+        return self._named(f"btf_trace_{name}", (_TYPEDEF,))
+
     def tracepoint(self, name: str) -> list[Argument] | None:
         """Arguments of a tracepoint, in order; None if the kernel does not have it."""
-        typedef = self._named(f"btf_trace_{name}", (_TYPEDEF,))
+        typedef = self.tracepoint_type(name)
         if typedef is None:
             return None
         pointer = self._bare(typedef)

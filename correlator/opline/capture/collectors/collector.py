@@ -3,7 +3,7 @@
 
     python -P -m opline.capture.collectors.collector --ready-fd N [--session-env NAME=VALUE]... [--exclude-pid PID]...
                                           [--ring-bytes N] [--period-us N] [--wait-enabled SECONDS]
-                                          [--follow-fd N [--calls] [--states]]
+                                          [--follow-fd N [--calls] [--states [--chains [--stacks FILE]]]]
                                           [--attach-pid PID]... [--probes FILE --trace DIR] [--records-fd N]
                                           [--requests DIR] [--trace DIR]
     python -P -m opline.capture.collectors.collector --check
@@ -22,7 +22,9 @@ Contract with whoever starts it (``opline record`` does):
   soon as one does. ``{"error": "..."}``: it ends with status 1. End of file without a line: it died.
 - With ``--follow-fd N``, a socket: of one process and its descendants the forks, execs and exits
   (``sched:process_*``); with ``--calls`` their system calls (``syscall:*``), with ``--states`` when their threads ran,
-  waited for a CPU and slept (``sched:off_cpu``); in the same channel. When it is ready
+  waited for a CPU and slept (``sched:off_cpu``), with ``--chains`` also who woke them, and the same of these threads
+  (``sched:follow``); in the same channel. With ``--stacks`` the kernel stacks of waits of ``--stack-ns`` and more are
+  in that file at the end. When it is ready
   the collector waits for that process' number as a line of text, and answers with a line once the process will be
   recorded from its next call, switch, fork or exec on; end of file: there will be none. ``--attach-pid``: the same
   of this process, which runs already, and of whom it forks from now on.
@@ -61,6 +63,7 @@ from typing import TYPE_CHECKING, Any
 
 from opline.capture.bpf import bpf, event_trace
 from opline.capture.bpf.bridge import OWN_TGIDS, PERIOD_NS, RING_BYTES, pid_namespace
+from opline.capture.bpf.stacks import THRESHOLD_NS, StackWish
 from opline.capture.probes.budget import WINDOW_NS
 from opline.errors import OplineError
 
@@ -148,8 +151,9 @@ def _collect(options: argparse.Namespace) -> None:
     else:
         records, tree = options.records_fd, options.follow_fd is not None or bool(options.attach_pid)
         collector = bpf.Collector(
-            own, options.ring_bytes, period_ns, options.calls, options.states, records, tree, options.requests,
-            options.trace and options.trace / event_trace.CHANNEL,
+            own, options.ring_bytes, period_ns, options.calls, options.states, options.chains,
+            options.stacks and StackWish(options.stack_ns, options.stacks), records, tree, options.requests,
+             options.trace and options.trace / event_trace.CHANNEL,
         )  # fmt: skip
         collector.attach(options.attach_pid)
     collector.start()
@@ -162,6 +166,7 @@ def _collect(options: argparse.Namespace) -> None:
             ready["threads_untold"] = error.message
         ready["tracepoints"], ready["excluded_pids"] = collector.tracepoints, own
         ready["tree"], ready["calls"], ready["states"] = collector.tree, collector.calls, collector.states
+        ready["chains"], ready["no_stacks"] = collector.chains, collector.no_stacks
     else:
         ready["placed"], ready["absent"], ready["stepped"] = collector.placed, collector.absent, collector.stepped
         ready["entry_ns"], ready["return_ns"] = collector.entry_ns, collector.return_ns
@@ -189,7 +194,7 @@ def _collect(options: argparse.Namespace) -> None:
 
 
 def _check() -> None:
-    collector = bpf.Collector(ring_bytes=1 << 16, calls=True, states=True)
+    collector = bpf.Collector(ring_bytes=1 << 16, calls=True, states=True, chains=True)
     collector.start()
     collector.finish()
 
@@ -206,6 +211,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--attach-pid", type=int, action="append", default=[], help="who is recorded, too")
     parser.add_argument("--calls", action="store_true", help="system calls too")
     parser.add_argument("--states", action="store_true", help="threads' states too")
+    parser.add_argument("--chains", action="store_true", help="and who woke them")
+    parser.add_argument("--stacks", type=Path, metavar="FILE", help="and the kernel stacks of long waits")
+    parser.add_argument("--stack-ns", type=int, default=THRESHOLD_NS, help="what a long wait is (200000)")
     parser.add_argument("--probes", type=Path, metavar="FILE", help="hits of the probes declared there instead")
     parser.add_argument("--trace", type=Path, metavar="DIR", help="where to make the trace of events, or of these hits")
     parser.add_argument("--budget", type=float, metavar="SHARE", help="what hits may cost, of a processor's time")

@@ -28,6 +28,8 @@ class Options:
     preload: list[Path] = field(default_factory=list)
     block: bool = True
     states: bool = True
+    chains: bool = True  # with states: who woke the threads, and what those did
+    stack_ns: int | None = 200_000  # with chains: kernel stacks of waits of that length and more
     calls: bool = True  # without a model: system calls, too
     sessiond: str = "auto"
     size_limit: int | None = None

@@ -33,7 +33,7 @@ _CHANNELS = {
     PROBES: "probes",
     SHIM: recipe.RING_CHANNEL,
 }
-_STATE_EVENT = "off_cpu"  # of the kinds of events that the BPF collector sends
+_STATE_EVENTS = ("off_cpu", "follow")  # of the kinds of events that the BPF collector sends
 _CALL_EVENTS = ("syscall_entry", "syscall_exit", "uring")
 _LOST = ("lost_ring", "lost_nested", "lost_killed", "broken")
 _DIED = ("tracer_died", "writes_failed", "streams_stuck")
@@ -184,7 +184,7 @@ def _share(promise: Promise, sent: Mapping[str, int], report: Mapping[str, Any],
     """
     lost = sum(int(report.get(name, 0)) for name in _LOST)
     whole = sum(sent.values())
-    of_states, of_calls = sent.get(_STATE_EVENT, 0), sum(sent.get(name, 0) for name in _CALL_EVENTS)
+    of_states, of_calls = (sum(sent.get(name, 0) for name in names) for names in (_STATE_EVENTS, _CALL_EVENTS))
     if promise.what not in (BLOCK, CALLS, STATES):
         mine = whole
     else:

@@ -98,7 +98,10 @@ class Sources:
         why = blocksource.lacking()
         if why is None:
             # one record per request; who asks for single events gets them
-            self.block = BlockSource(bool(globs.calls), self._options.states, pids, not globs.block)
+            self.block = BlockSource(
+                bool(globs.calls), self._options.states, self._options.chains, self._options.stack_ns, pids,
+                not globs.block,
+            )  # fmt: skip
             return
         self._need_another(why)
         self._notes.append(f"no block events: {why}; the application's events only")
@@ -135,6 +138,10 @@ class Sources:
             self._not_had.append(proof.not_had(promises.CALLS, "bpf", why))
         if block.wants_states and not block.states:
             self._notes.append("no states of threads: this kernel's scheduler has other events")
+        elif block.wants_chains and not block.chains:
+            self._notes.append("no chains of wake-ups: this kernel does not tell when it is in an interrupt")
+        elif block.no_stacks is not None:
+            self._notes.append(f"no stacks of waits: this kernel cannot: {block.no_stacks}")
 
     def place_probes(self, probes: tuple[Probe, ...], program: str | None, pids: list[int]) -> None:
         """Find the files that the model's probes are for. Raises OplineError."""

@@ -80,6 +80,11 @@ def _collector_losses(note: Recording) -> list[str]:
     given_up = int((note.collector or {}).get("lost_states", 0))
     if given_up:
         lines.append(f"warning: {given_up:,} scheduler events given up, too many at once: stages then have no states")
+    if followed := int((note.collector or {}).get("lost_followed", 0)):
+        lines.append(
+            f"warning: {followed:,} waits of threads outside of the command given up, too many at once: "
+            "why the command's threads waited is not known at these times"
+        )
     return lines
 
 

@@ -18,6 +18,7 @@ from opline.capture.directory.state import State
 from opline.capture.lttng.sessiond import Sessiond
 from opline.capture.machine import machine, processes
 from opline.capture.sources.childsource import ChildSource
+from opline.readers import stacks
 
 MODULE = "opline.capture.collectors.collector"
 BRIDGE = Path(__file__).parent.with_name("_bridge.so")
@@ -51,10 +52,17 @@ class BlockSource(ChildSource):
     """A collector of block events, for one recording."""
 
     def __init__(
-        self, calls: bool = False, states: bool = False, pids: Sequence[int] = (), records: bool = False
+        self,
+        calls: bool = False,
+        states: bool = False,
+        chains: bool = False,
+        stack_ns: int | None = None,
+        pids: Sequence[int] = (),
+        records: bool = False,
     ) -> None:
         """Of the command's processes and of ``pids``. ``calls``, ``states``: with their system calls, and with what
-        their threads did.
+        their threads did; ``chains``: and with the threads that these wait for; ``stack_ns``: with the kernel stacks
+        of waits of that length and more.
         """
         super().__init__("collector", "the BPF collector")
         self.wants_records = records  # of whole requests, in a trace of their own, instead of single block events
@@ -62,9 +70,10 @@ class BlockSource(ChildSource):
         if calls:
             self._arguments.append("--calls")
         if states:
-            self._arguments.append("--states")
+            self._arguments += ["--states", *(["--chains"] if chains else [])]
         self._arguments += [text for pid in pids for text in ("--attach-pid", str(pid))]
-        self.wants_calls, self.wants_states = calls, states
+        self.wants_calls, self.wants_states, self.wants_chains = calls, states, states and chains
+        self._stack_ns = stack_ns if self.wants_chains else None
         self._ours: socket.socket | None
         self._theirs: socket.socket | None
         self._ours, self._theirs = socket.socketpair()
@@ -73,6 +82,8 @@ class BlockSource(ChildSource):
         """Start it and wait until it traces. ``trace``: the session's. Raises OplineError with its words if not."""
         argv = processes.python("-m", MODULE, *self._arguments)
         argv += ["--trace", str(trace)]
+        if self._stack_ns is not None:
+            argv += ["--stacks", str(trace.parent / stacks.FILE_NAME), "--stack-ns", str(self._stack_ns)]
         if self.wants_records:
             argv += ["--requests", str(trace / request_trace.CHANNEL)]
         for pid in exclude:
@@ -93,6 +104,16 @@ class BlockSource(ChildSource):
     def states(self) -> bool:
         """Does it record what threads did?"""
         return bool(self._ready.get("states"))
+
+    @property
+    def chains(self) -> bool:
+        """Does it record who woke them, and what those did?"""
+        return bool(self._ready.get("chains"))
+
+    @property
+    def no_stacks(self) -> str | None:
+        """Why stacks that are wanted can't be had, in a few words."""
+        return self._ready.get("no_stacks")
 
     def announce(self) -> None:
         """What the command's process does before it becomes the command: says who it is, and waits until that is known.

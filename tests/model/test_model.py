@@ -180,7 +180,7 @@ def test_the_examples_of_the_documentation() -> None:
 def test_shipped_models_have_no_mistakes(name: str) -> None:
     model = load_model(name)
     assert not check_text(model.text, model.name, model.path)[1]
-    assert model.title and (model.claims or model.bios)
+    assert model.title and (model.claims or model.bios or model.requests)
 
 
 def test_the_model_of_the_test_application_is_short() -> None:

@@ -75,7 +75,7 @@ t = { from = "x" }
         ("a = ", "1: not valid TOML: invalid value"),
         ("x = " + "[" * 5000, "0: not a model: nested too deeply"),
         ("x = " + "9" * 5000, "1: not valid TOML"),
-        ("", "0: a model needs [points] or [bios]"),
+        ("", "0: a model needs [points], [bios] or [requests]"),
         ("[points]\n'p:x' = {}\n", "2: no point has role = \"begin\": there would be no op"),
         (
             SMALL + "a = { event = 'p:x', ios = { submit = 'op' } }\n",

@@ -57,7 +57,7 @@ def _sane(text: str) -> None:
     assert all(0 <= p.line <= text.count("\n") + 1 and p.severity in ("error", "warning", "note") for p in problems)
     if not [p for p in problems if p.severity == "error"]:
         plan = json.loads(model.plan_json())
-        assert model.bios is not None or any(p["role"] == "begin" for p in plan["points"])
+        assert model.bios or model.requests or any(p["role"] == "begin" for p in plan["points"])
 
 
 @settings(max_examples=150)

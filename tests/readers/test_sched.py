@@ -311,11 +311,14 @@ class FromBpf:
     def end(self) -> None:
         self.event(self.ended[0], "app:end", id=self.ended[1], vtid=5)
 
-    def stages(self) -> list[dict[str, Any]]:
+    def tables(self) -> dict[str, list[dict[str, Any]]]:
         driver = Driver.__new__(Driver)
         driver.core, driver._strings, driver._rows = self.core, [], {}
         driver.finish()
-        return sorted(driver.tables()["stages"], key=lambda s: int(s["begin_ns"]))
+        return driver.tables()
+
+    def stages(self) -> list[dict[str, Any]]:
+        return sorted(self.tables()["stages"], key=lambda s: int(s["begin_ns"]))
 
 
 @pytest.mark.parametrize(
@@ -354,3 +357,47 @@ def test_nothing_is_said_across_what_the_collector_lost(how: str) -> None:
     bpf.end()
     (stage,) = bpf.stages()
     assert (stage["on_cpu_ns"] is not None) == (how == "discarded elsewhere")
+
+
+CONTEXT = {"waker_irq": 0, "waker_cpu": 0, "waker_on_at": 0, "waker_off_at": 0, "waker_woken_at": 0} | {
+    "waker_prev_state": 0, "waker_waker_tid": -1, "waker_waker_irq": 65535, "stack": -1, "waker_stack": -1
+}  # fmt: skip
+
+
+def told_by_bpf(monkeypatch: pytest.MonkeyPatch, *before: dict[str, int], **told: int) -> list[tuple[str, int, int]]:
+    """The parts (kind, begin, length) of a wait of thread 5 from 25 to 50, which thread 9 ended; ``told`` of it, and the
+    waits of other threads ``before``.
+    """
+    monkeypatch.setitem(FROM_BPF, "sched:off_cpu", (*FROM_BPF["sched:off_cpu"], *CONTEXT))
+    bpf = FromBpf()
+    bpf.event(10, "sched:off_cpu", tid=5, off_at=2, prev_state=1, woken_at=4, waker_tid=8, **CONTEXT)
+    bpf.op(20, 60)
+    for wait in before:
+        bpf.event(wait.pop("at"), "sched:off_cpu", **CONTEXT | wait)
+    bpf.event(50, "sched:off_cpu", tid=5, off_at=25, prev_state=1, woken_at=50, waker_tid=9, **CONTEXT | told)
+    bpf.end()
+    waits = bpf.tables()["waits"]
+    return [(w["kind"], w["begin_ns"], w["duration_ns"]) for w in sorted(waits, key=lambda w: int(w["begin_ns"]))]
+
+
+IRQS = ((0, "thread"), (65535, "thread"), (1, "interrupt"), (2, "timer"), (32, "timer"), (128, "network"))
+
+
+@pytest.mark.parametrize(("irq", "kind"), [*IRQS, (258, "interrupt")])
+def test_the_context_of_a_wake_up_is_told(irq: int, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bits of waker_irq: a hard interrupt, a timer's function; softirqs TIMER, NET_RX, BLOCK."""
+    assert told_by_bpf(monkeypatch, waker_irq=irq) == [(kind, 25, 25)]
+
+
+def test_what_the_waker_waited_for_is_in_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thread 9 is not followed: its last wait, which a timer ended, is all that is known of it."""
+    waited = {"waker_off_at": 30, "waker_woken_at": 40, "waker_on_at": 44, "waker_prev_state": 1}
+    found = told_by_bpf(monkeypatch, **waited, waker_waker_tid=0, waker_waker_irq=2)
+    assert found == [("thread", 25, 5), ("timer", 30, 10), ("cpu", 40, 4), ("work", 44, 6)]
+
+
+def test_a_followed_waker_has_records_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = {"at": 24, "tid": 9, "off_at": 21, "prev_state": 1, "woken_at": 23, "waker_tid": 0, "waker_irq": 2}
+    second = {"at": 44, "tid": 9, "off_at": 30, "prev_state": 1, "woken_at": 40, "waker_tid": 0, "waker_irq": 2}
+    found = told_by_bpf(monkeypatch, first, second, waker_off_at=30, waker_woken_at=40, waker_on_at=44)
+    assert found == [("work", 25, 5), ("timer", 30, 10), ("cpu", 40, 4), ("work", 44, 6)]

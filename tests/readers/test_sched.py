@@ -365,8 +365,9 @@ CONTEXT = {"waker_irq": 0, "waker_cpu": 0, "waker_on_at": 0, "waker_off_at": 0, 
 
 
 def told_by_bpf(monkeypatch: pytest.MonkeyPatch, *before: dict[str, int], **told: int) -> list[tuple[str, int, int]]:
-    """The parts (kind, begin, length) of a wait of thread 5 from 25 to 50, which thread 9 ended. ``told``: fields of its
-    record; ``before``: waits of other threads.
+    """The parts (kind, begin, length) of a wait of thread 5 from 25 to 50, which thread 9 ended.
+
+    ``told``: fields of its record; ``before``: waits of other threads.
     """
     monkeypatch.setitem(FROM_BPF, "sched:off_cpu", (*FROM_BPF["sched:off_cpu"], *CONTEXT))
     bpf = FromBpf()

@@ -126,7 +126,7 @@ LOSSES: tuple[Loss, ...] = (
     Loss("orphan_no_key_no_thread", _NOTICE, _C, "Points without a key, on a thread without an op. Normal for background work."),
     Loss("orphan_op_settled", _NOTICE, _C, "Points of an op that ended too long ago. Raise the model's linger_ns."),
     Loss("orphan_no_request", _NOTICE, _C, "Block events of an unknown request or bio: from before the trace, or after lost events."),
-    Loss("orphan_malformed", _ERROR, _C, "Events lack a field that the model or the block model needs. See `opline model lint MODEL TRACE`.", "events lack a field that opline needs"),
+    Loss("orphan_malformed", _ERROR, _C, "Events lack a field that the model or the block model needs. `opline model lint` with the model and the trace names them.", "events lack a field that opline needs"),
     Loss("unmatched_getrq", _NOTICE, _C, "Requests allocated for a bio without a queue event."),
     Loss("unmatched_merge", _NOTICE, _C, "Merges into an unknown request."),
     Loss("unmatched_issue", _NOTICE, _C, "Issued requests without an allocation: allocated before the trace began."),

@@ -106,7 +106,7 @@ def _of_trace(args: argparse.Namespace, trace: BareTrace) -> int:
     entries = ledger.entries_of(losses)
     tell_losses(entries, found["ops"], recording_of(trace.path) is not None)
     tell_not_yours_of(trace.path, found, args.all_programs)
-    t = table_of(found, found["incomplete"], found["tainted"], args.run)
+    t = table_of(found, found["incomplete"], found["tainted"], args.run, model=args.model)
     write(args, result(t, tainted=args.tainted))
     tell_gaps_of_trace(trace.path)
     check_losses(args, entries)

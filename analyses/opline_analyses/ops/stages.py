@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from opline import _core
 from opline.errors import OplineError
 from opline.values import Value
+from opline_analyses.base.text import pasted
 from opline_analyses.runs.columns import batches, filled, numbers, plain
 
 if TYPE_CHECKING:
@@ -121,9 +122,16 @@ def _row(found: Mapping[str, Any]) -> StageRow:
 
 
 def table_of(
-    found: Mapping[str, Any], incomplete: int, tainted: int, given: object, filtered: bool = False
+    found: Mapping[str, Any],
+    incomplete: int,
+    tainted: int,
+    given: object,
+    filtered: bool = False,
+    model: str | None = None,
 ) -> StageTable:
-    """The table of the core's statistics; ``filtered``: the run has more ops. Raises OplineError where none counts."""
+    """The table of the core's statistics; ``filtered``: the run has more ops; ``model``: as the user named it. Raises
+    OplineError where none counts.
+    """
     latency = _row(found["latency"])
     if latency.count == 0:
         raise OplineError(
@@ -132,7 +140,9 @@ def table_of(
             + (
                 ""
                 if incomplete or tainted or filtered
-                else " `opline model lint MODEL TRACE` says which of a model's events it has."
+                else f" `opline what {pasted(given)}` says what is in it."
+                if model is None
+                else f" `opline model lint {pasted(model)} {pasted(given)}` says which of the model's events it has."
             )
         )
     stages = [row for row in map(_row, found["stages"]) if row.count]

@@ -25,6 +25,7 @@ from pathlib import Path
 
 from opline.capture.directory.state import State
 from opline.capture.machine import processes
+from opline.capture.machine.patience import Patience
 from opline.errors import OplineError
 from opline.folder import OURS, Folder
 
@@ -343,9 +344,9 @@ class _Ready:
 
 def _await_ready(daemon: Sessiond, ready: _Ready) -> None:
     assert daemon.child is not None
-    until = time.monotonic() + _READY_WITHIN_S
+    patience = Patience(daemon.child.pid, _READY_WITHIN_S)
     while not ready.wait(_LOOK_S):
-        if daemon.child.poll() is not None or time.monotonic() > until:
+        if daemon.child.poll() is not None or patience.left_s <= 0:
             lines = daemon.complaints() or ["it gave no reason"]
             daemon.stop()
             raise OplineError(f"lttng-sessiond did not start: {lines[-1]}")

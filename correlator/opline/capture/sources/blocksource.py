@@ -22,7 +22,7 @@ from opline.readers import stacks
 
 MODULE = "opline.capture.collectors.collector"
 BRIDGE = Path(__file__).parent.with_name("_bridge.so")
-_READY_WITHIN_S = 30.0
+_CHECKED_WITHIN_S = 120.0  # half a second, if no other program wants the CPU
 _FOLLOWED_WITHIN_S = 2.0
 
 
@@ -41,7 +41,7 @@ def check() -> str | None:
     """Load and attach everything once: why block events cannot be captured here, or None. Takes half a second."""
     argv = processes.python("-m", MODULE, "--check")
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=_READY_WITHIN_S, stdin=subprocess.DEVNULL)
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=_CHECKED_WITHIN_S, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
     lines = done.stderr.strip().splitlines()

@@ -12,13 +12,13 @@ import os
 import select
 import signal
 import subprocess
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from opline.capture.directory.state import State
 from opline.capture.machine import processes
+from opline.capture.machine.patience import Patience
 from opline.capture.machine.signals import ENDING
 from opline.errors import OplineError
 from opline.folder import OURS, Folder
@@ -83,15 +83,15 @@ class ChildSource:
         return document if isinstance(document, dict) else {}
 
     def _line(self, patience_s: float) -> bytes:
-        """One line of the collector's standard output; what came of it if it ends or time is up. What it is waited for
-        at the begin ends with a signal to this process, too.
+        """One line of the collector's standard output; what came of it if it ends or patience does. What it is waited
+        for at the begin ends with a signal to this process, too.
         """
         assert self._child is not None and self._child.stdout is not None
         pipe = self._child.stdout.fileno()
-        until = time.monotonic() + patience_s
+        patience = Patience(self._child.pid, patience_s)
         line = b""
         while not line.endswith(b"\n"):
-            left = until - time.monotonic()
+            left = patience.left_s
             if left <= 0 or (not self._ready and set(ENDING) & signal.sigpending()):
                 break
             if not select.select([pipe], [], [], min(left, _LOOK_EVERY_S))[0]:
@@ -105,7 +105,9 @@ class ChildSource:
     def _last_words(self) -> str:
         assert self._log is not None
         lines = self._log.read_text(errors="replace").strip().splitlines()
-        return lines[-1].removeprefix("opline: ").rstrip(".") if lines else "it gave no reason"
+        return (
+            lines[-1].removeprefix("opline: ").rstrip(".") if lines else "it gave no reason, or was not ready in time"
+        )
 
     def ended(self) -> bool:
         """Has it ended by itself?"""

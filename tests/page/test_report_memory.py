@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The memory of `opline report` with very many ops: what DuckDB takes is bounded, and each op has few bytes."""
+"""The memory of `opline report` and `why` with very many ops: DuckDB's is bounded, and each op has few bytes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import pytest
 from tests.lib.many_ops import repeated
 from tests.lib.recorded import RunOf
 
@@ -22,15 +23,17 @@ sys.exit(status)
 COPIES, MOST_MIB = 20, 420  # of 17,365 ops; 331 MiB were measured
 
 
-def test_a_page_of_very_many_ops_takes_little_memory(run_of: RunOf, tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", ["report", "why"])
+def test_very_many_ops_take_little_memory(command: str, run_of: RunOf, tmp_path: Path) -> None:
     run = repeated(run_of("fio-psync-qd1-nvme").path, tmp_path / "many", COPIES)
-    page = tmp_path / "page.html"
+    more = ["-o", str(tmp_path / "page.html")] if command == "report" else []
     with tempfile.TemporaryFile("w+") as said:
-        argv = [sys.executable, "-m", "opline_analyses", "report", str(run), "-o", str(page)]
+        argv = [sys.executable, "-m", "opline_analyses", command, str(run), *more]
         done = subprocess.run([sys.executable, "-c", MEASURE, *argv], stdout=subprocess.PIPE, stderr=said, text=True)
         said.seek(0)
-        lines = said.read()
-    assert done.returncode == 0 and "347300 ops, 12000 of them in detail" in lines, lines
-    pid, most_kib = map(int, done.stdout.split())
+        lines = said.read() + done.stdout
+    assert done.returncode == 0, lines
+    assert ("347300 ops, 12000 of them in detail" if command == "report" else "of 347300 ops") in lines
+    pid, most_kib = map(int, done.stdout.splitlines()[-1].split())
     assert most_kib >> 10 < MOST_MIB
     assert not list(Path(tempfile.gettempdir()).glob(f"opline-spill-{pid}-*"))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from opline import memory
 from opline_analyses.commands.common import (
     add_every,
     add_form,
@@ -80,9 +81,11 @@ def _words(args: argparse.Namespace) -> tuple[list[str], list[str]]:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the sentence, the table and the commands."""
+    memory.keep_little()
     from opline_analyses.api.ops import why
+    from opline_analyses.runs.database import bounded
 
-    with opened(args) as opened_run:
+    with opened(args) as opened_run, bounded(opened_run.con):
         found = why(
             opened_run, op_filters(args), slowest=args.slow, latency=args.over, tainted=args.tainted,
             every_ns=args.every, everything=args.all, rows_only=args.csv, words=_words(args),

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from opline import memory
 from opline_analyses.runs.cgroups import name_of
 from opline_analyses.runs.columns import give, named, queried
 
@@ -39,9 +40,12 @@ OWNER = f"""CASE WHEN r.population IS FALSE AND r.op_count > 0
         WHEN r.op_count > 0 THEN 'work shared by ops'
         WHEN r.population IS FALSE THEN concat(coalesce(r.queue_comm, 'nobody known'), {IN_CGROUP})
         ELSE coalesce(r.queue_comm, 'nobody known') END"""
+# The few that are asked for first: a join with all ops would hold all of them.
 _OWNERS = f"""
-    SELECT r.request_id, {OWNER} AS owner
-    FROM all_requests r SEMI JOIN asked USING (request_id) LEFT JOIN all_ops o USING (op_id) ORDER BY r.request_id"""
+    WITH r AS MATERIALIZED (SELECT request_id, op_id, op_count, population, queue_comm, cgroup
+                            FROM all_requests SEMI JOIN asked USING (request_id)),
+         o AS MATERIALIZED (SELECT op_id, class FROM all_ops SEMI JOIN r USING (op_id))
+    SELECT r.request_id, {OWNER} AS owner FROM r LEFT JOIN o USING (op_id) ORDER BY r.request_id"""
 
 
 class Shares(NamedTuple):
@@ -62,9 +66,10 @@ class Devices:
         self._run = run
         found = queried(run, _REQUESTS)
         order = np.lexsort((found["request_id"], found["d"], found["dev"]))
-        self._ids, self._dev, self._d, self._c = (found[name][order] for name in ("request_id", "dev", "d", "c"))
-        del found, order
+        self._ids, self._dev, self._d, self._c = (found.pop(name)[order] for name in ("request_id", "dev", "d", "c"))
+        del order
         self._by_id = np.argsort(self._ids, kind="stable")
+        memory.give_back()
 
     def _places(self, requests: Numbers) -> Numbers:
         """Where these requests are; -1: not among them."""
@@ -83,6 +88,7 @@ class Devices:
             parts += self._of_device(int(dev), mine, places, b, e)
         if not parts:
             return Shares(np.zeros(0, np.int64), np.zeros(0, object), np.zeros(0, np.int64), np.zeros(0, bool))
+        memory.give_back()
         piece, ahead, ns, waited = (np.concatenate(c) for c in zip(*parts, strict=True))
         asked, back = np.unique(self._ids[ahead], return_inverse=True)
         give(self._run, "asked", request_id=asked)
@@ -107,10 +113,17 @@ class Timeline:
     def __init__(self, d: Numbers, c: Numbers) -> None:
         self.d, self.c = d, c
         self._latest = np.maximum.accumulate(c)
-        self._cuts = np.unique(np.concatenate((d, c)))
-        there = np.searchsorted(d, self._cuts, "right") - np.searchsorted(np.sort(c), self._cuts, "right")
-        each = np.where(there > 0, 1 / np.maximum(there, 1), 0.0)
-        self._curve = np.concatenate(([0.0], np.cumsum(each[:-1] * np.diff(self._cuts))))
+        cuts = np.concatenate((d, c))
+        cuts.sort()  # np.unique() would keep a set of them
+        self._cuts = cuts[np.concatenate(([True], cuts[1:] != cuts[:-1]))]
+        del cuts
+        there = np.searchsorted(d, self._cuts[:-1], "right")  # step by step, in place: these are the longest columns
+        there -= np.searchsorted(np.sort(c), self._cuts[:-1], "right")
+        self._curve = np.zeros(len(self._cuts))
+        np.divide(1.0, there, out=self._curve[1:], where=there > 0)
+        del there
+        self._curve[1:] *= np.diff(self._cuts)
+        np.cumsum(self._curve, out=self._curve)
 
     def _overlapping(self, until: Numbers, b: Numbers, e: Numbers) -> tuple[Numbers, Numbers]:
         """Pairs (piece, request) of requests before the place ``until`` that are at the device in [b, e)."""

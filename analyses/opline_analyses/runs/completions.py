@@ -2,7 +2,8 @@
 """Completions of a recording beside those that the kernel counted: is every request accounted for?
 
 The recorder reads ``/sys/block/DEVICE/stat`` before and after the command. Between the two readings the requests of the
-trace that completed, and those whose completion no program saw, should be as many as the kernel counted.
+trace that completed, and those whose completion no program saw, should be as many as the kernel counted: of all
+programs, as the kernel counts them.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def completions(run: Run) -> list[Completions]:
             """SELECT count(*) FILTER (end_ns BETWEEN ? AND ?),
                       count(*) FILTER (end_ns IS NULL AND outcome <> 'open' AND outcome <> 'absorbed'
                                        AND issue_ns BETWEEN ? AND ?)
-               FROM requests WHERE dev = ? AND nr_sectors > 0""",
+               FROM all_requests WHERE dev = ? AND nr_sectors > 0""",
             (*between, *between, devices[name]),
         )
         if kernel or recorded or unseen:

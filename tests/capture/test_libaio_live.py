@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""fio with libaio at a depth, through BPF, on this machine: of each direction the mean latency is fio's own.
+"""fio with libaio at a depth, through BPF, on this machine: of each direction the latencies lie within fio's own.
 
+fio reads its clock before the call that submits and behind the one that takes, so its sum is larger, however busy the
+machine is. I/Os that end in the wrong order would make one direction's sum larger than fio's: what the other one loses.
 A file system tells of a write's end later than of a read's, so the calls that take I/Os take them in another order than
 the block layer completes them.
 """
@@ -28,7 +30,7 @@ FIO = (
     "--runtime=1.5 --time_based --output-format=json --output=fio.json {}"
 )
 BATCHES = "--iodepth_batch=16 --iodepth_batch_complete_min=8 --iodepth_batch_complete_max=32"
-APART_US, APART = 5, 0.02  # fio reads the clock before the call and behind it
+CLOCKS = 1.0005  # fio counts cycles of the CPU, whose rate it measures
 MADE = {"xfs": ["mkfs.xfs", "-q", "-f"], "ext4": ["mkfs.ext4", "-q", "-F"]}
 
 
@@ -59,14 +61,14 @@ def place(kind: str, folder: Path) -> Iterator[str]:
     [("device", 16, ""), ("ext4", 16, ""), ("xfs", 16, ""), ("xfs", 64, BATCHES)],
     ids=["device", "ext4", "xfs", "xfs-batches"],
 )
-def test_reads_and_writes_have_fios_mean_latency(kind: str, depth: int, batches: str, tmp_path: Path) -> None:
+def test_reads_and_writes_lie_within_fios_latency(kind: str, depth: int, batches: str, tmp_path: Path) -> None:
     if shutil.which("fio") is None:
         pytest.skip("needs fio")
     with place(kind, tmp_path / "mnt") as path:
         done = subprocess.run(
             [Path(sys.executable).with_name("opline"), "record", "--model", "syscalls", "-o", tmp_path / "run", "--",
              *FIO.format(path, depth, batches).split()],
-            capture_output=True, text=True, timeout=60, cwd=tmp_path,
+            capture_output=True, text=True, timeout=180, cwd=tmp_path,
         )  # fmt: skip
     assert done.returncode == 0, done.stderr
     if json.loads((tmp_path / "run" / "recording.json").read_text())["block_source"] != "bpf":
@@ -82,6 +84,6 @@ def test_reads_and_writes_have_fios_mean_latency(kind: str, depth: int, batches:
         assert len(ops) == said[direction]["total_ios"]
         ended = [op["end_ns"] - op["begin_ns"] for op in ops if op["end_ns"] is not None]
         assert len(ended) > 0.95 * len(ops)  # what has no end has lost its completion: tracepoints/COLLECTOR.md
-        mean_us, theirs_us = sum(ended) / len(ended) / 1000, said[direction]["lat_ns"]["mean"] / 1000
-        print(f"{kind} {depth} {direction}: {len(ops)} ops, mean {mean_us:.1f} us, fio's lat {theirs_us:.1f} us")
-        assert mean_us == pytest.approx(theirs_us, rel=APART, abs=APART_US)
+        theirs_ns = said[direction]["lat_ns"]["mean"] * said[direction]["total_ios"]
+        print(f"{kind} {depth} {direction}: {len(ops)} ops, {sum(ended) / theirs_ns:.4f} of fio's lat")
+        assert sum(ended) <= theirs_ns * CLOCKS

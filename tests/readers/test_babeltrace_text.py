@@ -206,3 +206,16 @@ def test_a_number_is_decimal_or_hexadecimal(text: str, value: int) -> None:
     line = f"[1.000000001] (+0.000000001) node1 app:event: {{ cpu_id = 0 }}, {{ n = {text} }}"
     ((_, _, _, (_, payload)),) = (event for event in events_of(line) if not isinstance(event, str))
     assert payload == {"n": value}
+
+
+@pytest.mark.parametrize("place", ["node1", "block_rq_issue", "sector"])
+def test_a_nul_in_a_name_is_a_line_that_is_not_understood(
+    place: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    line = "[1.00000000{}] (+0.000000001) node1 block_rq_issue: {{ cpu_id = 0 }}, {{ dev = 8, sector = 8 }}\n"
+    path = tmp_path / "nul.txt"
+    path.write_text(line.format(1) + line.format(2).replace(place, place[:2] + "\0" + place[2:]))
+    assert main(["losses", str(path)]) == 0
+    said = capfd.readouterr()
+    assert "internal error" not in said.err
+    assert "unreadable_lines 1" in " ".join((said.out + said.err).split())

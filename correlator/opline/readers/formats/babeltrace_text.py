@@ -41,8 +41,8 @@ _BEGIN = re.compile(_STAMP + r" (?:\(\+[\d?]{1,20}(?:\.[\d?]{9})?\) )?")
 # --names=all: `timestamp = T, delta = D, trace:hostname = H, name = N, stream.packet.context = { … }, …`
 _NAMED = re.compile(r"timestamp = ([^,]{8,40}), (?:delta = [^,]{1,40}, )?")
 _NAMED_GROUP = re.compile(r"(?:stream\.packet|stream\.event|event|packet)\.(?:context|header|fields) = (?=\{)")
-_HEAD = re.compile(r"(?:(\S+) )?(\S+): (?=\{)")
-_FIELD = re.compile(r"\s*([^\s={}\[\](),]+)\s*=\s*")
+_HEAD = re.compile(r"(?:([^\s\0]+) )?([^\s\0]+): (?=\{)")  # a NUL is in no name
+_FIELD = re.compile(r"\s*([^\s\0={}\[\](),]+)\s*=\s*")
 _TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _NUMBER = re.compile(r"(?:0x[0-9A-Fa-f]{1,16}|-?\d{1,20})(?=[\s,}])")
 _REAL = re.compile(r"-?(?:\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|inf|nan)(?=[\s,}])")

@@ -89,7 +89,7 @@ CAUSES = (
     _kind(
         "direct I/O", "device", "iomap_dio_* blkdev_direct_IO* do_blockdev_direct_IO blkdev_bio_end_io* btrfs_direct_*"
     ),
-    _kind("buffer", "device", "wait_on_buffer out_of_line_wait_on_bit*"),
+    _kind("buffer", "device", "wait_on_buffer out_of_line_wait_on_bit* ext4_find_entry ext4_bread ext4_read_bh*"),
     _kind("page", "page", "folio_wait_bit* wait_on_page_bit*"),
     _kind("bio", "device", "submit_bio_wait bio_await_chain"),
     _kind("work item", "worker", "flush_work flush_workqueue flush_delayed_work drain_workqueue"),
@@ -107,6 +107,7 @@ ENDS = (
     _kind("log (XFS)", "journal", "xlog_*"),
     _kind("log (btrfs)", "journal", "btrfs_sync_log btrfs_commit_transaction"),
     _kind("journal", "journal", "jbd2_journal_commit_transaction jbd2_journal_stop kjournald2"),
+    _kind("journal asked", "journal", "jbd2_log_start_commit"),
     _kind("page written", "page", "folio_end_writeback* end_page_writeback"),
     _kind("page read", "page", "folio_end_read folio_unlock unlock_page read_end_io mpage_read_end_io"),
     _kind("flush done", "device", "blk_flush_complete_seq"),
@@ -127,6 +128,7 @@ ENDS = (
     _kind("kernel mutex", "lock", "mutex_unlock* rt_mutex_unlock"),
     _kind("kernel rwsem", "lock", "up_write up_read rwsem_wake* percpu_up_*"),
     _kind("RCU", "worker", "rcu_core rcu_do_batch rcu_gp_* wakeme_after_rcu"),
+    _kind("completed", "unknown", "complete complete_all complete_with_flags"),
 )  # fmt: skip
 
 #: Functions by which the CPU enters an interrupt, in x86 and arm64: what lies below is of the interrupted thread.

@@ -293,13 +293,13 @@ class Collector:
     def finish(self) -> dict[str, Any]:
         """Detach, pass on what is left, and say what happened."""
         told: dict[str, Any] = {}
-        stacks_told: dict[str, int] = {}
+        stacks_told: dict[str, Any] = {}
         cost = spent(self.programs)
 
         def end() -> None:
             self._detach()
             if self._stacks is not None and self._stacks.why is None:
-                stacks_told["stacks"] = self._stacks.write(self._bridge.bpf)
+                stacks_told.update(self._stacks.write(self._bridge.bpf))
             if self._requests is not None:
                 told.update(self._requests.finish())
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from opline.capture.bpf.btf import Btf
-from opline.errors import OplineError
 from opline.folder import TRACERS, Folder
 from opline.readers.causes import CAUSES, ENDS, cause_of, end_of
 from opline.readers.stacks import SCHEMA, VERSION
@@ -92,16 +91,18 @@ class WaitStacks:
                 os.close(descriptor)
         self.fd = self._link = -1
 
-    def write(self, bpf: Any) -> int:
-        """Write the file; how many stacks there are. Raises OplineError."""
+    def write(self, bpf: Any) -> dict[str, Any]:
+        """Write the file; for the report: ``stacks``, how many there are, or ``stacks_unwritten``, why the file is
+        missing. Never raises: the rest of the report is worth having.
+        """
         found = _document(bpf, self._wish.threshold_ns)
         file = self._wish.file
         try:
             with Folder(file.parent) as folder:
                 folder.write(file.name, json.dumps(found) + "\n", TRACERS)
         except OSError as error:
-            raise OplineError(f"{file}: {error.strerror}") from error
-        return len(found["stacks"])
+            return {"stacks_unwritten": f"{file}: {error.strerror}"}
+        return {"stacks": len(found["stacks"])}
 
 
 def _bpf(command: int, attributes: bytes) -> int:

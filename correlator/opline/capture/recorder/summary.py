@@ -80,6 +80,8 @@ def _collector_losses(note: Recording) -> list[str]:
     given_up = int((note.collector or {}).get("lost_states", 0))
     if given_up:
         lines.append(f"warning: {given_up:,} scheduler events given up, too many at once: stages then have no states")
+    if why := (note.collector or {}).get("stacks_unwritten"):
+        lines.append(f"warning: the kernel stacks of waits are missing: {why}")
     if followed := int((note.collector or {}).get("lost_followed", 0)):
         lines.append(
             f"warning: {followed:,} waits of threads outside of the command given up, too many at once: "

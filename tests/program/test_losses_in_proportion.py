@@ -56,6 +56,8 @@ def test_a_line_has_every_loss_and_what_becomes_of_the_ops() -> None:
         "lost: discarded_events 2, events_missing 133. 0.066 % of the ops (265 of 399362) overlap: the latency of 260 "
         "counts, their split into stages does not; 5 ops do not count. `opline losses` says more."
     )
+    every = ledger.line(ledger.entries_of({"events_missing": 1, "unsplit_ops": 3}), {"complete": 3, "incomplete": 0})
+    assert every is not None and " 100 % of the ops (3 of 3) overlap: " in every
     assert ledger.line(ledger.entries_of({"unsplit_ops": 3, "incomplete_ops": 1}), None) is None
     assert str(ledger.line(ledger.entries_of({"partition_violations": 1}), None)).startswith("error: partition_viol")
 

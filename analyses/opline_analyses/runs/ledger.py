@@ -145,8 +145,14 @@ def _overlap(ops: Touched) -> str:
         return f"No op of {ops.whole} overlaps a loss. "
     said = [f"the latency of {ops.unsplit} counts, their split into stages does not"] if ops.unsplit else []
     said += [f"{count_of(ops.left_out, 'op does', 'ops do')} not count"] if ops.left_out else []
-    share = f"{100 * number / ops.whole:.2g} % of the ops ({number} of {ops.whole})"
+    share = f"{_percent(number, ops.whole)} % of the ops ({number} of {ops.whole})"
     return f"{share} overlap: {'; '.join(said)}. "
+
+
+def _percent(part: int, whole: int) -> str:
+    """Two figures, without an exponent."""
+    value = 100 * part / whole
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 
 def _share(tainted: int, ops: Mapping[str, int] | None) -> str:
@@ -156,7 +162,7 @@ def _share(tainted: int, ops: Mapping[str, int] | None) -> str:
         return ""
     if not tainted:
         return f"no op of {whole} overlaps a loss; "
-    return f"{tainted} of {count_of(whole, 'op')} ({100 * tainted / whole:.2g} %) overlap a loss; "
+    return f"{tainted} of {count_of(whole, 'op')} ({_percent(tainted, whole)} %) overlap a loss; "
 
 
 def _words(name: str) -> str:

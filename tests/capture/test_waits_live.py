@@ -15,6 +15,8 @@ import bt2
 import pytest
 from tests.lib.block_capture import loop_device
 
+from opline.capture.bpf import stacks
+from opline.capture.bpf.bpf import Collector
 from opline.readers.stacks import Stack, Stacks, read_stacks
 from opline.readers.trace import find_stacks
 
@@ -111,8 +113,8 @@ def record(folder: Path, program: Path, *options: str) -> Recorded:
         ops.setdefault(what, []).append(Op(int(tid), int(begin), int(end)))
     trace = folder / "run" / "trace" / "block"
     beside = find_stacks(trace.parent)
-    stacks = None if beside is None else read_stacks(Path(beside))
-    return Recorded(ops, outside, events(trace, "sched:off_cpu"), events(trace, "sched:follow"), stacks)
+    told = None if beside is None else read_stacks(Path(beside))
+    return Recorded(ops, outside, events(trace, "sched:off_cpu"), events(trace, "sched:follow"), told)
 
 
 @pytest.fixture(scope="module")
@@ -224,3 +226,19 @@ def test_without_chains_the_commands_threads_are_in_it_alone(tmp_path: Path, pro
     assert {(w["level"], w["waker_irq"], w["waker_on_at"], w["waker_waker_tid"]) for w in found.waits} == {
         (0, NOT_KNOWN, 0, -1)
     }
+
+
+def test_where_the_kernel_refuses_the_program_of_stacks_the_rest_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(command: int, attributes: bytes) -> int:
+        raise OSError(22, f"no {command} of {len(attributes)} bytes")
+
+    monkeypatch.setattr(stacks, "_bpf", refuse)
+    wish = stacks.StackWish(200_000, tmp_path / "stacks.json")
+    collector = Collector(ring_bytes=1 << 16, states=True, chains=True, stacks=wish)
+    collector.start()
+    report = collector.finish()
+    assert collector.no_stacks is not None and "does not take the program" in collector.no_stacks
+    assert collector.chains and "sched_waking" in collector.tracepoints
+    assert "stacks" not in report and not wish.file.exists()

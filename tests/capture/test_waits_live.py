@@ -54,9 +54,16 @@ class Recorded:
         return max(mine, key=lambda w: within(w, op), default=None) if any(within(w, op) > 0 for w in mine) else None
 
     def share(self, what: str, right: Callable[[Event], bool]) -> float:
-        """Of the planted waits."""
-        found = [self.main_wait(op) for op in self.ops[what]]
+        """Of the planted waits. Those in which the thread did not get to sleep, as others had its CPU, are no waits."""
+        ops = [op for op in self.ops[what] if not self.preempted(op)]
+        assert len(ops) >= len(self.ops[what]) / 2
+        found = [self.main_wait(op) for op in ops]
         return sum(1 for wait in found if wait is not None and right(wait)) / len(found)
+
+    def preempted(self, op: Op) -> bool:
+        """Did the thread wait for a CPU for most of the op?"""
+        mine = [w for w in self.waits if w["tid"] == op.tid and within(w, op) > 0]
+        return bool(mine) and max(mine, key=lambda w: within(w, op))["prev_state"] in (0, 256)
 
     def cause(self, wait: Event) -> str | None:
         """What the sleeper's stack says."""

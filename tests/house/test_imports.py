@@ -105,6 +105,7 @@ CAPTURE_MAY_USE = tuple(
     f"opline.{name}"
     for name in (
         "errors",
+        "interpreter",
         "values",
         "paths",
         "folder",

@@ -74,7 +74,7 @@ def test_one_function_starts_python() -> None:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Attribute) and node.attr == "executable":
                 users.add(str(path.relative_to(PACKAGES["opline"])))
-    assert users == {"capture/machine/processes.py"}
+    assert users == {"interpreter.py"}
 
 
 def test_pictures_are_drawn_by_our_settings(tmp_path: Path, opline: Program) -> None:

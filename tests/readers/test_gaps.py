@@ -77,11 +77,12 @@ def test_a_gap_is_a_loss_taints_its_interval_and_is_said_last(
         assert status == 3, command
         *_, line, loss = said.err.splitlines()
         assert line.startswith(last) and loss == "opline: 1 lost, more than --max-loss 0.", command
-        shares |= set(re.findall(r"before the command did; (\d+ of \d+ ops) \(\d+ %\) overlap a loss", said.err))
+        shares |= set(re.findall(r"lost: .* % of the ops \((\d+ of \d+)\) overlap: ", said.err))
     assert main(["losses", str(run), "--model", MODEL, "--json"]) == 0
     losses = json.loads(capsys.readouterr().out)
     counts = {entry["loss"]: entry["count"] for entry in losses["losses"]}
-    assert shares == {f"{counts['tainted_ops']} of {len(ops) + counts.get('incomplete_ops', 0)} ops"}
+    overlap = counts["tainted_ops"] + counts.get("unsplit_ops", 0)
+    assert shares == {f"{overlap} of {len(ops) + counts.get('incomplete_ops', 0)}"}
     assert counts["collector_died"] == 1 and touched <= counts["tainted_ops"] <= touched + 4
     (interval,) = losses["discarded"]
     assert interval["begin_ns"] == cut_ns and interval["end_ns"] is None and interval["ops"] == counts["tainted_ops"]

@@ -22,6 +22,7 @@ from opline.capture.machine import processes
 from opline.capture.machine.signals import Signals
 from opline.errors import OplineError
 from opline.following import Following
+from opline.interpreter import python
 from opline.losses import from_core
 from opline.population import population_in
 from opline.scratch import scratch
@@ -234,7 +235,7 @@ def _start(place: Path, asked: Asked, wish: Wish, signals: Signals) -> subproces
     for pid in wish.pids:
         argv += ["--pid", str(pid)]
     argv += ["--", *wish.command] if wish.command else []
-    program, out = processes.python("-m", "opline_analyses", *argv), wish.output or sys.stderr
+    program, out = python("-m", "opline_analyses", *argv), wish.output or sys.stderr
     stdin = subprocess.DEVNULL if wish.output is not None else None  # the keys are ours
     return processes.start(program, stdin=stdin, stdout=out, stderr=out, mask=signals.mask)
 

@@ -7,10 +7,12 @@ A part lies at the end of a chain of threads, each of which woke the one before 
 from __future__ import annotations
 
 import re
+import textwrap
 from typing import TYPE_CHECKING, NamedTuple
 
-from opline_analyses.base.result_table import ResultTable, text, time
-from opline_analyses.base.text import count_of
+from opline_analyses.base.result_table import Column, ResultTable, text
+from opline_analyses.base.screen import WIDTH
+from opline_analyses.base.text import count_of, us
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -130,7 +132,23 @@ class InWait(NamedTuple):
     certain: bool
 
 
-_COLUMNS = time("at_ns", "at us"), time("duration_ns", "us"), text("what", "waited for")
+def _us(ns: int | None) -> str:
+    """Empty where a line goes on."""
+    return "" if ns is None else us(ns, 3)
+
+
+_COLUMNS = Column("at_ns", "at us", _us, "f64"), Column("duration_ns", "us", _us, "f64"), text("what", "waited for")
+
+
+def _folded(table: ResultTable) -> ResultTable:
+    """The same, with what is too long for a line on the next ones."""
+    *times, _ = table.widths()
+    room = WIDTH - table.indent - sum(width + len(table.gap) for width in times)
+    rows: list[list[object]] = []
+    for at_ns, duration_ns, what in table.rows:
+        first, *rest = textwrap.wrap(str(what), room, subsequent_indent="  ")
+        rows += [[at_ns, duration_ns, first], *([None, None, part] for part in rest)]
+    return table.with_rows(rows)
 
 
 def wait_list(waits: list[InWait], begin_ns: int, devices: dict[int, str]) -> Iterator[Part]:
@@ -155,6 +173,6 @@ def wait_list(waits: list[InWait], begin_ns: int, devices: dict[int, str]) -> It
         else:
             rows.append([w.begin_ns - begin_ns, w.duration_ns, what])
         end_ns, last = w.begin_ns + w.duration_ns, (what, w.wait_id)
-    yield ResultTable(_COLUMNS, rows, gap=" ", indent=2)
+    yield _folded(ResultTable(_COLUMNS, rows, gap=" ", indent=2))
     if any(not w.certain for w in waits):
-        yield "  ? an interrupt may have met the thread that is named, which then had nothing to do with it"
+        yield "  ? perhaps an interrupt met the thread that is named: no part of the wait"

@@ -14,7 +14,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from opline import _core
 from opline.errors import OplineError, TraceError
+from opline.interpreter import python
 from opline.readers.metadata import environment, metadata_text
 from opline.readers.streams import examine, mend
 from opline.readers.trace import is_ctf_2
@@ -118,7 +118,7 @@ class Bt2Reader:
         with ours, tempfile.TemporaryFile() as said:
             with theirs:
                 process = subprocess.Popen(
-                    [sys.executable, "-P", "-m", "opline.readers.ctf", str(theirs.fileno()), str(os.getpid())],
+                    python("-m", "opline.readers.ctf", str(theirs.fileno()), str(os.getpid())),
                     stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=said, pass_fds=[theirs.fileno()],
                 )  # fmt: skip
             try:

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from opline import __version__
 from opline.capture.machine.clocks import clock_offset_ns
-from opline.capture.machine.processes import boot_id, python
+from opline.capture.machine.processes import boot_id
+from opline.interpreter import python
 
 _DEBIANS = Path("/usr/lib/python3/dist-packages")  # of Debian's Python alone
 

@@ -15,7 +15,6 @@ import select
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -233,13 +232,6 @@ def in_child(
         signal.pthread_sigmask(signal.SIG_SETMASK, signals)
 
     return prepare
-
-
-def python(*arguments: str) -> list[str]:
-    """What starts this interpreter as a helper. Its modules are ours and the system's: ``-P`` keeps the current
-    directory, where anybody's ``bcc.py`` may lie, off the path of a helper that runs as root.
-    """
-    return [sys.executable, "-P", *arguments]
 
 
 def start(

@@ -16,8 +16,9 @@ from pathlib import Path
 from opline.capture.bpf import request_trace
 from opline.capture.directory.state import State
 from opline.capture.lttng.sessiond import Sessiond
-from opline.capture.machine import machine, processes
+from opline.capture.machine import machine
 from opline.capture.sources.childsource import ChildSource
+from opline.interpreter import python
 from opline.readers import stacks
 
 MODULE = "opline.capture.collectors.collector"
@@ -39,7 +40,7 @@ def lacking() -> str | None:
 
 def check() -> str | None:
     """Load and attach everything once: why block events cannot be captured here, or None. Takes half a second."""
-    argv = processes.python("-m", MODULE, "--check")
+    argv = python("-m", MODULE, "--check")
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=_CHECKED_WITHIN_S, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -80,7 +81,7 @@ class BlockSource(ChildSource):
 
     def start(self, daemon: Sessiond, state: State, mask: Iterable[int], exclude: Sequence[int], trace: Path) -> None:
         """Start it and wait until it traces. ``trace``: the session's. Raises OplineError with its words if not."""
-        argv = processes.python("-m", MODULE, *self._arguments)
+        argv = python("-m", MODULE, *self._arguments)
         argv += ["--trace", str(trace)]
         if self._stack_ns is not None:
             argv += ["--stacks", str(trace.parent / stacks.FILE_NAME), "--stack-ns", str(self._stack_ns)]

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from opline.capture.directory.state import State
-from opline.capture.machine import processes
 from opline.capture.sources.childsource import ChildSource
+from opline.interpreter import python
 
 FILE_NAME = "extents.json"
 MODULE = "opline.capture.collectors.openfiles"
@@ -25,7 +25,7 @@ class FileSource(ChildSource):
 
     def start(self, directory: Path, state: State, mask: Iterable[int]) -> None:
         """Start it and wait until it watches: whom this process forks next. Raises OplineError with its own words."""
-        argv = processes.python("-m", MODULE, str(directory / FILE_NAME), "--recorder", str(os.getpid()))
+        argv = python("-m", MODULE, str(directory / FILE_NAME), "--recorder", str(os.getpid()))
         self._start(argv, None, state, mask)
         self._await_ready()
 

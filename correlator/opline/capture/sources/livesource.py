@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from opline.capture.directory.state import State
-from opline.capture.machine import machine, processes
+from opline.capture.machine import machine
 from opline.capture.sources.childsource import ChildSource
 from opline.errors import OplineError
+from opline.interpreter import python
 
 MODULE = "opline.capture.collectors.collector"
 BRIDGE = Path(__file__).parent.with_name("_livebridge.so")
@@ -46,7 +47,7 @@ class LiveSource(ChildSource):
         if why is not None:
             raise OplineError(f"{why}.")
         self.pipe, theirs = os.pipe()
-        argv = processes.python("-m", MODULE, "--records-fd", str(theirs))
+        argv = python("-m", MODULE, "--records-fd", str(theirs))
         for pid in exclude:
             argv += ["--exclude-pid", str(pid)]
         try:

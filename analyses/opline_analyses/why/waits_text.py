@@ -33,10 +33,12 @@ def _ended(w: Why, typical_ns: float) -> str:
 
 def wait_sentence(w: Why, t: Waits | None) -> str | None:
     """One sentence where one cause, or one thread, makes most of the difference. None where the stages say it as well:
-    the op's own requests are stages.
+    the op's own requests are stages, and where a stage that waits has most of it, the model says for what.
     """
     whole = w.latency.more_ns
     if t is None or w.alike or whole <= 0:
+        return None
+    if any(stage.kind == "wait" and stage.more_ns >= MOST * whole for stage in w.stages):
         return None
     lead = t.causes[0]
     if t.more_ns(lead) >= MOST * whole:

@@ -185,15 +185,16 @@ void WaitChains::before_request(const On &on, const DoneRequest &r, std::int64_t
 const WaitChains::WholeWait &WaitChains::whole(std::uint32_t host, std::int64_t tid, const ThreadSpell &spell,
                                                std::int64_t until_ns) {
     const bool ends = spell.end_ns != ThreadSpell::kGoesOn;
-    const auto known = std::find_if(of_op_.begin(), of_op_.end(),
-                                    [&](const WholeWait &w) { return w.tid == tid && w.begin_ns == spell.begin_ns; });
-    if (known != of_op_.end() && ends) return *known;
+    // Stages come in order of time: the last wait of the thread is this one, or an earlier one.
+    auto known = std::find_if(of_op_.rbegin(), of_op_.rend(), [&](const WholeWait &w) { return w.tid == tid; });
+    if (known != of_op_.rend() && known->begin_ns != spell.begin_ns) known = of_op_.rend();
+    if (known != of_op_.rend() && ends) return *known;
     host_ = host;
     changes_left_ = kMostChanges;
     found_.clear();
     const On own{tid, 0, 0, 0, true, nullptr};
     sleep(own, spell, std::max(spell.begin_ns, floor_ns_), ends ? spell.end_ns : until_ns);
-    if (known == of_op_.end()) return of_op_.push_back({tid, spell.begin_ns, ++waits_, found_}), of_op_.back();
+    if (known == of_op_.rend()) return of_op_.push_back({tid, spell.begin_ns, ++waits_, found_}), of_op_.back();
     known->parts = found_;
     return *known;
 }

@@ -147,7 +147,8 @@ def _folded(table: ResultTable) -> ResultTable:
     rows: list[list[object]] = []
     for at_ns, duration_ns, what in table.rows:
         first, *rest = textwrap.wrap(str(what), room, subsequent_indent="  ")
-        rows += [[at_ns, duration_ns, first], *([None, None, part] for part in rest)]
+        rows.append([at_ns, duration_ns, first])
+        rows.extend([None, None, part] for part in rest)
     return table.with_rows(rows)
 
 

@@ -26,17 +26,22 @@ void WaitChains::add(WaitPart part) {
     else found_.push_back(part);
 }
 
-void WaitChains::add(const On &on, WaitKind kind, std::int64_t begin_ns, std::int64_t end_ns, WaitDoubt doubt) {
+WaitPart WaitChains::part_of(const On &on, WaitKind kind, std::int64_t begin_ns, std::int64_t end_ns) {
     WaitPart part;
     part.begin_ns = begin_ns;
     part.end_ns = end_ns;
     part.kind = kind;
-    part.doubt = doubt;
     part.depth = on.depth;
     part.path = on.path;
     part.tid = static_cast<std::int32_t>(on.tid);
     part.comm = on.comm;
     part.certain = on.certain;
+    return part;
+}
+
+void WaitChains::add(const On &on, WaitKind kind, std::int64_t begin_ns, std::int64_t end_ns, WaitDoubt doubt) {
+    WaitPart part = part_of(on, kind, begin_ns, end_ns);
+    part.doubt = doubt;
     add(part);
 }
 
@@ -102,15 +107,7 @@ const DoneRequest *WaitChains::completion(const On &on, const ThreadSpell &spell
 
 void WaitChains::sleep(const On &on, const ThreadSpell &spell, std::int64_t begin_ns, std::int64_t end_ns) {
     if (spell.run == ThreadRun::kRunnable) {
-        WaitPart part;
-        part.begin_ns = begin_ns;
-        part.end_ns = end_ns;
-        part.kind = WaitKind::kCpu;
-        part.depth = on.depth;
-        part.path = on.path;
-        part.tid = static_cast<std::int32_t>(on.tid);
-        part.comm = on.comm;
-        part.certain = on.certain;
+        WaitPart part = part_of(on, WaitKind::kCpu, begin_ns, end_ns);
         const CpuRuns::Ran ran = runs.most(host_, spell.next_cpu, begin_ns, end_ns, on.tid);
         part.instead_tid = ran.tid;
         part.instead_comm = ran.comm;

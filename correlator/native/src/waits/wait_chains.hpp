@@ -53,6 +53,7 @@ class WaitChains {
     void before_request(const On &, const DoneRequest &, std::int64_t begin_ns, std::int64_t end_ns);
     // The request whose completion woke the thread; nullptr: none did, as far as is known.
     const DoneRequest *completion(const On &, const ThreadSpell &, bool &certain) const;
+    static WaitPart part_of(const On &, WaitKind, std::int64_t begin_ns, std::int64_t end_ns);
     void add(const On &, WaitKind, std::int64_t begin_ns, std::int64_t end_ns, WaitDoubt = WaitDoubt::kNone);
     void add(WaitPart part);
     On next(const On &, std::int64_t tid, std::uint32_t comm, bool certain);

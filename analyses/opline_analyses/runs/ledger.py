@@ -82,8 +82,9 @@ def bad_count(found: list[Entry]) -> int:
 
 
 def warnings(found: list[Entry], ops: Mapping[str, int] | None = None, more: str = "`opline losses`") -> list[str]:
-    """One short line per entry that makes results doubtful; every command puts them on stderr. ``ops``: the core's
-    counts of ops, for the share that overlaps a loss, in the first line. ``more``: the place of the whole text.
+    """One short line per entry that makes results doubtful, for Python and live views; commands print line(). ``ops``:
+    the core's counts of ops, for the share that overlaps a loss, in the first line. ``more``: the place of the whole
+    text.
     """
     bad = [e for e in found if e.severity in BAD]
     share = _share(sum(e.count for e in found if e.loss == "tainted_ops"), ops)

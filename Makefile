@@ -75,7 +75,7 @@ native-asan:  ## the native tests under the address and undefined-behaviour sani
 	@$(MAKE) --no-print-directory -s -j$(JOBS) -C correlator/native asan
 
 native-fuzz:  ## nonsense for the reader, the core and the shim's collector, SECONDS=12 in all (./setup-env --native)
-	@$(MAKE) --no-print-directory -s -j$(JOBS) -C correlator/native fuzz SECONDS=$(or $(SECONDS),12)
+	@$(MAKE) --no-print-directory -s -j$(JOBS) -C correlator/native fuzz SECONDS=$(or $(SECONDS),12) RUNS=$(RUNS)
 
 regen: docs  ## rewrite what tests compare with: golden files, generated docs (then read the diff)
 	OPLINE_REGEN=1 $(VENV)/pytest -q

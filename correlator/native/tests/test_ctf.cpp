@@ -126,6 +126,23 @@ TEST_CASE("alignments that are none are not recognised") {
     CHECK_THROWS_AS(ctf::parse_metadata(metadata_of("integer { size = 4294967304; } x;")), ctf::Unsupported);
 }
 
+TEST_CASE("metadata that is cut off anywhere is refused, if it does not stand by itself") {
+    const std::string whole = metadata_of("enum : uint8_t { a = 'a', quote = '\\'', line = '\\n' } x;",
+                                          "typealias integer { size = 0x20; } := word; // to the end\n"
+                                          "env { name = \"a text with \\\"\"; };  /* between */\n");
+    CHECK_NOTHROW(ctf::parse_metadata(whole));
+    for (std::size_t size = 0; size < whole.size(); ++size) {
+        for (const char *end : {"", "'", "'\\", "'a", "\"", "\"\\", "/", "/*", "//", "0x", ".", ":"}) {
+            CAPTURE(size);
+            CAPTURE(end);
+            try {
+                ctf::parse_metadata(whole.substr(0, size) + end);
+            } catch (const ctf::Unsupported &) {
+            } catch (const ctf::Malformed &) {}
+        }
+    }
+}
+
 TEST_CASE("a few lines can't describe a type without bound") {
     std::string doubling = "struct s0 { uint8_t a; };\n";
     for (int i = 1; i < 40; ++i) {

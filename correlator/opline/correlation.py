@@ -19,7 +19,7 @@ from opline.population import counts_alone, recorded_processes
 from opline.readers.front import choose, reader_wanted
 from opline.readers.native import NativeReader
 from opline.readers.streams import last_packet_end_ns
-from opline.readers.trace import find_extents, find_traces, readers_of_traces
+from opline.readers.trace import find_extents, find_stacks, find_traces, readers_of_traces
 from opline.shapes import read_json
 from opline.store.manifest import RECORDING
 from opline.talk import talk
@@ -72,6 +72,7 @@ class Source(Value):
     gaps: Sequence[Gap]
     access: Access  # who may read the run
     of_cluster: Mapping[str, Any] | None = None  # what the plan says of several hosts
+    stacks: Sequence[Mapping[str, Any]] = ()  # what the plan says of kernel stacks
 
 
 def source_of(trace: StrPath, reader: str | None = None, extents: Sequence[Path] = ()) -> Source:
@@ -81,7 +82,9 @@ def source_of(trace: StrPath, reader: str | None = None, extents: Sequence[Path]
     maps = _maps(trace, extents)
     recording = recording_of(trace)
     gaps = gaps_in(trace, recording)
-    return Source(os.path.abspath(trace), traces, front, why, maps, recording, gaps, readers_of_traces(trace, traces))
+    access = readers_of_traces(trace, traces)
+    stacks = _stacks(trace)
+    return Source(os.path.abspath(trace), traces, front, why, maps, recording, gaps, access, stacks=stacks)
 
 
 def correlate(
@@ -125,7 +128,7 @@ def correlate_source(
 
     began_ns = time.monotonic_ns()
     front, gaps = source.front, source.gaps
-    core = _core.Core(_plan(model, match, source.maps, gaps, source.recording, source.of_cluster))
+    core = _core.Core(_plan(model, match, source.maps, gaps, source.recording, source.of_cluster, source.stacks))
     if tables is not None:
         core.keep_tables((*tables, "losses"))
     try:
@@ -208,12 +211,29 @@ def _plan(
     gaps: Sequence[Gap],
     recording: Mapping[str, Any] | None,
     of_cluster: Mapping[str, Any] | None = None,
+    stacks: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """The model's plan, with what is known of this trace besides its events."""
     files = [m.plan() for found in maps.values() for m in found]
     lost = [gap.plan() for gap in gaps if gap.taints]
     about = recorded_processes(recording), disk_facts(recording)
-    return model.plan_json(match, files, lost, *about, of_cluster)
+    return model.plan_json(match, files, lost, *about, of_cluster, stacks)
+
+
+def _stacks(trace: StrPath) -> list[dict[str, Any]]:
+    """What the kernel stacks of the recording tell, for the plan. A damaged file is reported, and tells nothing."""
+    path = find_stacks(trace)
+    if path is None:
+        return []
+    from pathlib import Path
+
+    from opline.readers.stacks import read_stacks
+
+    try:
+        return read_stacks(Path(path)).plan()
+    except OplineError as error:
+        talk(f"{error} The causes of waits are missing.")
+        return []
 
 
 def stage_statistics(

@@ -111,7 +111,9 @@ def test_the_causes_sum_to_the_waits(tmp_path: Path) -> None:
 
 
 def spent(kind: str, path: str | None = None, who: str | None = None, **more: str | None) -> Spent:
-    return Spent(kind, path, who, *(more.get(name) for name in ("request", "device", "instead", "reason")))
+    return Spent(
+        kind, path, who, *(more.get(name) for name in ("request", "device", "instead", "reason", "cause", "last_cause"))
+    )
 
 
 def test_words() -> None:
@@ -122,5 +124,41 @@ def test_words() -> None:
     assert spent_on(spent("device", "a → b", "c", request="write", device="sda")) == (
         "a, which waited for b, for c, whose write request was at the device (sda)"
     )
-    assert spent_on(spent("unknown", "a", "a", reason="cycle")) == "a, which waited for unknown reasons (cycle)"
+    assert spent_on(spent("unknown", "a", "a", reason="cycle")) == "a, which waited for what is not known (cycle)"
     assert spent_on(spent("timer")) == "a timer"
+    assert spent_on(spent("unknown", reason="no wake-up")) == brief(spent("unknown", reason="no wake-up"))
+    assert brief(spent("unknown", reason="no wake-up")) == "not known: no wake-up"
+
+
+def test_words_of_causes() -> None:
+    """The stacks say what the end of a wait does not; a request's own wait needs no more words."""
+    assert spent_on(spent("interrupt", cause="reclaim")) == "memory reclaim"
+    assert brief(spent("interrupt", cause="reclaim")) == "reclaim"
+    assert spent_on(spent("cpu", cause="reclaim")) == "a CPU"
+    direct = spent("device", None, "app", request="write", device="sda", cause="direct I/O")
+    assert brief(direct) == "app: write at the device (sda)" and direct.own_request
+    limit = direct._replace(cause="throttled: wbt")
+    assert brief(limit) == "throttled: wbt: app: write at the device (sda)" and not limit.own_request
+    assert spent_on(limit) == ("the limit of write-back throttling (wbt): a write request of app at the device (sda)")
+    futex = spent("timer", "holder", "holder", cause="futex", last_cause="sleep")
+    assert brief(futex) == "futex: holder → sleep"
+    assert spent_on(futex) == "a lock (futex): holder, which waited for a timer (sleep)"
+    commit = spent("device", "jbd2/sda-8", "app", request="write", device="sda", cause="journal commit")
+    assert spent_on(commit._replace(last_cause="no free tag")) == (
+        "a commit of the journal: jbd2/sda-8, which waited for a free tag of the request queue: app, whose write"
+        " request was at the device (sda)"
+    )
+    assert brief(commit._replace(last_cause="no free tag")) == (
+        "journal commit: jbd2/sda-8 → no free tag: app: write at the device (sda)"
+    )
+    assert spent_on(spent("network")) == "a message from the network"
+
+
+def test_short_waits_join_the_cause_that_is_alike(tmp_path: Path) -> None:
+    """They have no stacks. Where two causes are alike they stay apart."""
+    for causes, expected in ((["futex"], {"futex", None}), (["futex", "pipe"], {"futex", "pipe", None})):
+        parts = [JOURNAL | {"kind": "work", "cause": cause} for cause in [*causes, None]]
+        run = open_tables(waiting(*parts).write(tmp_path / str(len(causes))))
+        found = waits_of(run, choose(run, Selection(), slowest_rule("1%")))
+        assert found is not None and {c.spent.cause for c in found.causes} == expected
+        assert sum(c.spent.path is not None and c.spent.cause is None for c in found.causes) == len(causes) - 1

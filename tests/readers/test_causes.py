@@ -26,6 +26,9 @@ SLEEPERS = {
     "page": ["io_schedule", "folio_wait_bit_common.constprop.0", "some_new_function"],
     "kernel mutex": ["schedule_preempt_disabled", "__mutex_lock.constprop.0+0x2f1", "f"],
     "stopped": ["do_signal_stop", "get_signal", "arch_do_signal_or_restart"],
+    "idle worker": ["schedule", "worker_thread", "kthread", "ret_from_fork"],
+    "idle journal thread": ["kjournald2", "kthread", "ret_from_fork"],
+    "kernel rwsem": ["percpu_rwsem_wait", "lo_rw_aio.isra.0", "loop_process_work", "process_one_work", "worker_thread"],
     "timeout": ["schedule_timeout+0x1f", "a_driver [a_module]"],
 }
 
@@ -38,6 +41,7 @@ def test_a_sleepers_stack_tells_what_it_waits_for(name: str) -> None:
 
 def test_a_stack_without_a_known_function_tells_nothing() -> None:
     assert cause_of(["a", "b+0x1"]) is None and cause_of([]) is None and end_of(["a"]) == (None, False)
+    assert cause_of(["jbd2_journal_commit_transaction", "kjournald2", "kthread"]) is None, "it works"
 
 
 def test_what_an_interrupt_came_upon_does_not_count() -> None:

@@ -177,7 +177,7 @@ _STAGES = """SELECT op_id, stage, kind, from_point, to_point, begin_ns, duration
 _STATES = """SELECT op_id, seq, tid, state, begin_ns, duration_ns, woken_by_tid, woken_by_comm FROM states
     WHERE op_id BETWEEN {low} AND {high} AND op_id IN (SELECT op_id FROM chunk) ORDER BY op_id, begin_ns"""
 _WAITS = """SELECT w.op_id, w.wait_id, w.seq, w.begin_ns, w.duration_ns, w.part_count, w.kind, w.reason, w.depth,
-    w.path, w.tid, w.comm, w.request_id, r.kind, r.dev, w.instead_tid, w.instead_comm, w.certain
+    w.path, w.tid, w.comm, w.request_id, r.kind, r.dev, w.instead_tid, w.instead_comm, w.cause, w.last_cause, w.certain
     FROM waits w LEFT JOIN all_requests r ON r.request_id = w.request_id
     WHERE w.op_id BETWEEN {low} AND {high} AND w.op_id IN (SELECT op_id FROM chunk)
     ORDER BY w.op_id, w.seq, w.begin_ns"""

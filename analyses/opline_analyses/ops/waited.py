@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from opline_analyses.base.result_table import Column, ResultTable, text
 from opline_analyses.base.screen import WIDTH
 from opline_analyses.base.text import count_of, us
+from opline_analyses.ops.cause_words import about_requests, cause_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _NUMBERED = re.compile(r"^(swapper|kworker|ksoftirqd|migration)/.*")
 ARROW = " → "  # between the threads of a path
+_SLEEP_ENDS = ("timer", "network", "interrupt", "unknown")  # kinds of parts whose end says little
 
 
 class Spent(NamedTuple):
@@ -35,6 +37,8 @@ class Spent(NamedTuple):
     device: str | None  # and its device
     instead: str | None  # who ran meanwhile
     reason: str | None  # why it is unknown
+    cause: str | None = None  # what the op's own thread slept for, by the kernel stacks
+    last_cause: str | None = None  # and the last thread of the path
 
     @property
     def first(self) -> str | None:
@@ -43,8 +47,8 @@ class Spent(NamedTuple):
 
     @property
     def own_request(self) -> bool:
-        """It is a request that ended the op's own wait."""
-        return self.path is None and self.request is not None
+        """It is a request that ended the op's own wait, and the kernel stacks say no more."""
+        return self.path is None and self.request is not None and _alone(self) is None
 
 
 def plain_name(comm: str | None) -> str | None:
@@ -57,8 +61,24 @@ def plain_path(path: str | None) -> str | None:
     return path and ARROW.join(plain_name(name) or name for name in path.split(ARROW))
 
 
+def _alone(s: Spent) -> str | None:
+    """The cause of an own wait in words, where the kernel stacks say more of it than its end does."""
+    if s.cause is None or s.path is not None or (s.request is not None and about_requests(s.cause)):
+        return None
+    return None if s.kind in ("cpu", "stopped") else cause_words(s.cause)
+
+
 def _at_end(s: Spent) -> str:
     """What the last thread of the path was at, as a relative clause."""
+    if s.last_cause is not None and s.kind in _SLEEP_ENDS:
+        return f"which waited for {cause_words(s.last_cause)}"
+    end = _by_end(s)
+    if s.last_cause is None or s.request is None or about_requests(s.last_cause):
+        return end
+    return f"which waited for {cause_words(s.last_cause)}: {end.removeprefix('for ')}"
+
+
+def _by_end(s: Spent) -> str:
     what = f"{s.request} request" if s.request not in (None, "flush") else s.request or "request"
     on = f" ({s.device})" if s.device else ""
     of = "whose" if s.who is None or s.path is None or s.path.endswith(s.who) else f"for {s.who}, whose"
@@ -71,7 +91,8 @@ def _at_end(s: Spent) -> str:
         "thread": "whose work was not recorded",
         "timer": "which waited for a timer",
         "interrupt": "which waited for an interrupt that no request explains",
-    }.get(s.kind, f"which waited for unknown reasons{f' ({s.reason})' if s.reason else ''}")
+        "network": "which waited for a message from the network",
+    }.get(s.kind, f"which waited for what is not known{f' ({s.reason})' if s.reason else ''}")
 
 
 def spent_on(s: Spent) -> str:
@@ -79,21 +100,29 @@ def spent_on(s: Spent) -> str:
     if s.kind == "stopped":
         return f"a signal: {s.who} had stopped {'it' if s.path in (None, s.who) else 'a thread'}"
     if s.path is not None:
-        return f"{s.path.replace(ARROW, ', which waited for ')}, {_at_end(s)}"
+        what = "" if s.cause is None else f"{cause_words(s.cause)}: "
+        return f"{what}{s.path.replace(ARROW, ', which waited for ')}, {_at_end(s)}"
+    alone = _alone(s)
+    if alone is not None and s.request is None:
+        return alone
     what = f"{s.request} request" if s.request not in (None, "flush") else s.request or "request"
     of, on = f" of {s.who}" if s.who else "", f" ({s.device})" if s.device else ""
-    return {
+    before = "" if alone is None else f"{alone}: "
+    return before + {
         "device": f"a {what}{of} at the device{on}",
         "queue": f"a {what}{of} that was not issued yet{on}",
         "completion": f"the wake-up after a {what}{of} had completed{on}",
         "cpu": f"a CPU{f' while {s.instead} ran' if s.instead else ''}",
         "timer": "a timer",
         "interrupt": "an interrupt that no request explains (a timer, the network)",
-    }.get(s.kind, f"unknown{f': {s.reason}' if s.reason else ''}")
+        "network": "a message from the network",
+    }.get(s.kind, f"not known{f': {s.reason}' if s.reason else ''}")
 
 
 def brief(s: Spent) -> str:
-    """The same for a column: jbd2/sda-8 → flush at the device (sda)."""
+    """The same for a column: journal commit: jbd2/sda-8 → flush at the device (sda)."""
+    if (alone := _alone(s)) is not None and s.request is None:
+        return s.cause or alone
     last = s.path.rsplit(ARROW, 1)[-1] if s.path else None
     on = f" ({s.device})" if s.device else ""
     of = "" if s.who in (None, last) or s.kind not in ("device", "queue", "completion") else f"{s.who}: "
@@ -105,9 +134,16 @@ def brief(s: Spent) -> str:
         "cpu": f"no CPU{f', {s.instead} runs' if s.instead else ''}",
         "thread": "not recorded",
         "stopped": "sends the signal to go on",
-        "unknown": f"unknown{f': {s.reason}' if s.reason else ''}",
+        "unknown": f"not known{f': {s.reason}' if s.reason else ''}",
     }.get(s.kind, s.kind)
-    return f"{s.path}{ARROW}{of}{what}" if s.path else f"{of}{what}"
+    if s.path is None:
+        return f"{s.cause}: {of}{what}" if alone is not None else f"{of}{what}"
+    if s.last_cause is not None and s.kind in _SLEEP_ENDS:
+        what = s.last_cause
+    elif s.last_cause is not None and s.request is not None and not about_requests(s.last_cause):
+        of = f"{s.last_cause}: {of}"
+    before = f"{s.cause}: " if s.cause is not None and s.kind != "stopped" else ""
+    return f"{before}{s.path}{ARROW}{of}{what}"
 
 
 class InWait(NamedTuple):
@@ -129,6 +165,8 @@ class InWait(NamedTuple):
     dev: int | None
     instead_tid: int | None
     instead_comm: str | None
+    cause: str | None
+    last_cause: str | None
     certain: bool
 
 
@@ -163,7 +201,9 @@ def wait_list(waits: list[InWait], begin_ns: int, devices: dict[int, str]) -> It
     end_ns, last = None, None
     for w in waits:
         device = None if w.dev is None else devices.get(w.dev) or f"{w.dev >> 20}:{w.dev & 0xFFFFF}"
-        spent = Spent(w.kind, w.path, w.comm, w.request_kind, device, w.instead_comm, w.reason)
+        spent = Spent(w.kind, w.path, w.comm, w.request_kind, device, w.instead_comm, w.reason, w.cause)
+        if w.path is not None:
+            spent = spent._replace(last_cause=w.last_cause)
         what = brief(spent)
         if w.part_count > 1:
             what += f" ({count_of(w.part_count, 'time')})"

@@ -42,8 +42,8 @@ class Waits(NamedTuple):
 
 
 _WAITS = """
-    SELECT d.slow, s.stage, w.kind, w.path, w.comm, r.kind, r.dev, w.instead_comm, w.reason, w.certain,
-           sum(w.duration_ns)::BIGINT
+    SELECT d.slow, s.stage, w.kind, w.path, w.comm, r.kind, r.dev, w.instead_comm, w.reason,
+           w.cause, w.last_cause, w.certain, sum(w.duration_ns)::BIGINT
     FROM waits w JOIN sides d USING (op_id) JOIN stages s ON s.op_id = w.op_id AND s.seq = w.seq
     LEFT JOIN all_requests r ON r.request_id = w.request_id
     GROUP BY ALL"""
@@ -54,9 +54,12 @@ def waits_of(run: Run, sets: Sets) -> Waits | None:
     names = run.device_names()
     sums: dict[Spent, list[int]] = {}
     stages: dict[Spent, dict[str, int]] = {}
-    for slow, stage, kind, path, comm, request, dev, instead, reason, certain, ns in run.rows(_WAITS):
+    rows = run.rows(_WAITS)
+    for slow, stage, kind, path, comm, request, dev, instead, reason, cause, last_cause, certain, ns in rows:
         device = None if dev is None else device_name(names, dev)
-        spent = Spent(kind, plain_path(path), plain_name(comm), request, device, plain_name(instead), reason)
+        spent = Spent(kind, plain_path(path), plain_name(comm), request, device, plain_name(instead), reason, cause)
+        if path is not None:
+            spent = spent._replace(last_cause=last_cause)
         of = sums.setdefault(spent, [0, 0, 0])
         of[0 if slow else 1] += ns
         if slow:
@@ -65,6 +68,7 @@ def waits_of(run: Run, sets: Sets) -> Waits | None:
             there[stage] = there.get(stage, 0) + ns
     if not sums:
         return None
+    _name_short(sums, stages)
     causes = [
         WaitedFor(spent, slow, typical, inferred, sorted(stages.get(spent, {}).items(), key=lambda s: (-s[1], s[0])))
         for spent, (slow, typical, inferred) in sums.items()
@@ -72,3 +76,19 @@ def waits_of(run: Run, sets: Sets) -> Waits | None:
     found = Waits(sets.slow, sets.typical, causes)
     causes.sort(key=lambda c: (-found.more_ns(c), str(c.spent)))
     return found
+
+
+def _name_short(sums: dict[Spent, list[int]], stages: dict[Spent, dict[str, int]]) -> None:
+    """Short waits have no stacks. Their time joins the only cause with stacks that is alike in all else, if one is."""
+    named: dict[Spent, list[Spent]] = {}
+    for spent in sums:
+        if spent.cause is not None or spent.last_cause is not None:
+            named.setdefault(spent._replace(cause=None, last_cause=None), []).append(spent)
+    for bare, same in named.items():
+        if len(same) != 1 or bare not in sums:
+            continue
+        into, there = sums[same[0]], stages.setdefault(same[0], {})
+        for place, ns in enumerate(sums.pop(bare)):
+            into[place] += ns
+        for stage, ns in stages.pop(bare, {}).items():
+            there[stage] = there.get(stage, 0) + ns

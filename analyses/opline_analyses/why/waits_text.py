@@ -42,7 +42,7 @@ def wait_sentence(w: Why, t: Waits | None) -> str | None:
         return None
     lead = t.causes[0]
     if t.more_ns(lead) >= MOST * whole:
-        if lead.spent.own_request or lead.spent.kind in ("unknown", "interrupt") or lead.spent.path is None:
+        if lead.spent.own_request or not (lead.spent.path or lead.spent.cause):
             return None
         said = f"{_begun(w, lead.slow_ns / t.slow)} for {spent_on(lead.spent)}"
         return f"{said}; {_ended(w, lead.typical_ns / t.typical)}"

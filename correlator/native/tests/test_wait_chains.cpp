@@ -21,9 +21,10 @@ struct Machine {
         sched.on_switch(kHost, cpu, us * 1000, prev, prev_state, next);
         chains.runs.on_switch(kHost, cpu, us * 1000, next, name(next));
     }
-    void wake(int us, std::int64_t tid, std::int64_t by, std::uint16_t cpu, WokenFrom from = WokenFrom::kNotTold) {
+    void wake(int us, std::int64_t tid, std::int64_t by, std::uint16_t cpu, WokenFrom from = WokenFrom::kNotTold,
+              std::int32_t stack = -1, std::int32_t waker_stack = -1) {
         sched.on_wake(kHost, us * 1000, Wake::kWaking, tid,
-                      {static_cast<std::int32_t>(by), name(by), -1, -1, cpu, from});
+                      {static_cast<std::int32_t>(by), name(by), stack, waker_stack, cpu, from});
     }
     void done(int us, std::uint32_t cpu, std::uint64_t request, std::int32_t tid, int queue_us, int issue_us,
               std::uint32_t dev = kDisk, int flushed_us = 0) {
@@ -54,6 +55,8 @@ struct Machine {
             else if (p.depth > 0 || p.kind == WaitKind::kStopped) out += " of " + std::to_string(p.tid);
             if (p.instead_tid > 0) out += " while " + std::to_string(p.instead_tid) + " ran";
             if (p.path != 0 && p.depth > 0) out += " (" + strings.at(p.path) + ")";
+            if (p.cause != 0) out += ", " + strings.at(p.cause);
+            if (p.last_cause != 0 && p.last_cause != p.cause) out += " .. " + strings.at(p.last_cause);
             if (!p.certain) out += "?";
         }
         return out;
@@ -193,6 +196,33 @@ TEST_CASE("stopped, a circle, and a thread that nobody has seen") {
     CHECK(m.told(80, 95) ==
           "work 80..81 of 13 (t13); unknown 81..90 cycle (t13); cpu 90..91 of 13 (t13); "
           "work 91..95 of 13 (t13)");
+}
+
+TEST_CASE("stacks name what the op's thread and the last one of the path slept for") {
+    Machine m;
+    m.chains.causes.know({1, "journal commit", false, ""}, m.strings);
+    m.chains.causes.know({2, "idle worker", true, ""}, m.strings);
+    m.chains.causes.know({3, "", false, "throttle"}, m.strings);
+    m.on(5, 1, 0, 0, 11);
+    m.on(10, 0, 0, 0, 10);
+    m.on(20, 0, 10, kSleeps, 0);
+    m.on(25, 1, 11, kSleeps, 0);
+    std::string last;
+    SUBCASE("the end of a vague sleep says more") {
+        m.wake(70, 11, 0, 1, WokenFrom::kTimer, 2, 3);
+        last = " .. throttle";
+    }
+    SUBCASE("an unknown stack of the waker says nothing") {
+        m.wake(70, 11, 0, 1, WokenFrom::kTimer, 2, 9);
+        last = " .. idle worker";
+    }
+    SUBCASE("two unknown stacks say nothing") { m.wake(70, 11, 0, 1, WokenFrom::kTimer, 8, 9); }
+    m.on(72, 1, 0, 0, 11);
+    m.wake(80, 10, 11, 1, WokenFrom::kThread, 1, -1);
+    m.on(81, 0, 0, 0, 10);
+    CHECK(m.told(20, 81) == "work 20..25 of 11 (t11), journal commit; timer 25..70 of 11 (t11), journal commit" + last +
+                                "; cpu 70..72 of 11 (t11), journal commit; work 72..80 of 11 (t11), journal commit; "
+                                "cpu 80..81");
 }
 
 TEST_CASE("a sleep without a wake-up is not known, and sums all the same") {

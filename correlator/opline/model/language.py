@@ -258,16 +258,20 @@ class Model(Value):
         population: Sequence[int] = (),
         devices: Sequence[Mapping[str, Any]] = (),
         of_cluster: Mapping[str, Any] | None = None,
+        stacks: Sequence[Mapping[str, Any]] = (),
     ) -> str:
         """The plan as the text that the core reads, with the maps of files that the trace comes with, the intervals in
         which something is known to be missing, the processes that the recording is about, and its disks.
-        ``of_cluster``: what the plan says of several hosts (`block`, `clock_bounds`).
+        ``of_cluster``: what the plan says of several hosts (`block`, `clock_bounds`). ``stacks``: what kernel stacks of
+        the recording tell.
         """
         plan = self.plan(match) | {"files": list(files), "lost": list(lost)} | table.providers()
         if population:
             plan["population"] = list(population)
         if devices:
             plan["devices"] = list(devices)
+        if stacks:
+            plan["stacks"] = list(stacks)
         return json.dumps(plan | dict(of_cluster or {}), ensure_ascii=False, separators=(",", ":"))
 
 

@@ -29,10 +29,11 @@ class Kind:
     name: str
     group: str
     functions: tuple[str, ...]
+    innermost: bool = False  # only the innermost frame counts, but for those of the scheduler
 
 
-def _kind(name: str, group: str, functions: str) -> Kind:
-    return Kind(name, group, tuple(functions.split()))
+def _kind(name: str, group: str, functions: str, innermost: bool = False) -> Kind:
+    return Kind(name, group, tuple(functions.split()), innermost)
 
 
 #: What the sleeper waits for.
@@ -63,9 +64,11 @@ CAUSES = (
     _kind("sleep", "timer", "hrtimer_nanosleep do_nanosleep usleep_range* msleep msleep_interruptible"),
     _kind("io_uring completion", "device", "io_cqring_wait*"),
     _kind("aio completion", "device", "read_events do_io_getevents"),
-    _kind("idle worker", "worker", "worker_thread rescuer_thread io_wq_worker kthread_worker_fn smpboot_thread_fn"),
-    _kind("idle SQ thread", "worker", "io_sq_thread"),
-    _kind("idle journal thread", "worker", "kjournald2 xfsaild transaction_kthread"),
+    _kind(
+        "idle worker", "worker", "worker_thread rescuer_thread io_wq_worker kthread_worker_fn smpboot_thread_fn", True
+    ),
+    _kind("idle SQ thread", "worker", "io_sq_thread", True),
+    _kind("idle journal thread", "worker", "kjournald2 xfsaild transaction_kthread", True),
     _kind("poll", "network", "ep_poll do_epoll_wait do_sys_poll do_select"),
     _kind(
         "socket", "network",
@@ -131,6 +134,11 @@ ENDS = (
     _kind("completed", "unknown", "complete complete_all complete_with_flags"),
 )  # fmt: skip
 
+#: Causes of which the end of the wait tells more.
+VAGUE = ("idle worker", "page", "buffer", "bio")
+
+_SCHEDULER = ("schedule*", "io_schedule*")
+
 #: Functions by which the CPU enters an interrupt, in x86 and arm64: what lies below is of the interrupted thread.
 _INTERRUPT = (
     "common_interrupt", "asm_common_interrupt", "sysvec_*", "asm_sysvec_*", "handle_softirqs", "do_softirq*",
@@ -159,7 +167,11 @@ def _has(functions: Sequence[str], patterns: Iterable[str]) -> bool:
 
 
 def _number(kinds: Sequence[Kind], functions: Sequence[str]) -> int | None:
-    return next((number for number, kind in enumerate(kinds) if _has(functions, kind.functions)), None)
+    innermost = next(([one] for one in functions if not _has([one], _SCHEDULER)), [])
+    for number, kind in enumerate(kinds):
+        if _has(innermost if kind.innermost else functions, kind.functions):
+            return number
+    return None
 
 
 def cause_of(frames: Sequence[str]) -> int | None:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from opline.errors import OplineError
+from opline.readers.causes import VAGUE
 
 FILE_NAME = "stacks.json"
 SCHEMA, VERSION = "opline-stacks", 1
@@ -47,6 +48,20 @@ class Stacks:
     causes: tuple[tuple[str, str], ...]
     ends: tuple[tuple[str, str], ...]
     of: dict[int, Stack]
+
+    def plan(self) -> list[dict[str, Any]]:
+        """What the core needs of the stacks that tell something (``StackSpec`` in model/plan.hpp)."""
+        told: list[dict[str, Any]] = []
+        for number, stack in sorted(self.of.items()):
+            one: dict[str, Any] = {}
+            if stack.cause is not None:
+                name, group = self.causes[stack.cause]
+                one |= {} if group == "unknown" else {"cause": name, "vague": name in VAGUE}
+            if stack.end is not None and self.ends[stack.end][1] not in ("unknown", "device", "worker"):
+                one["end"] = self.ends[stack.end][0]
+            if one:
+                told.append({"number": number} | one)
+        return told
 
 
 def read_stacks(path: Path) -> Stacks:

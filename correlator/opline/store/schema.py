@@ -195,6 +195,16 @@ TABLES: tuple[TableSpec, ...] = (
         ("stack_id", "i32", "Kernel stack of the stage's thread at the wake-up: a number in stacks.json."),
         ("waker_stack_id", "i32", "Kernel stack of the CPU of the wake-up."),
         (
+            "cause",
+            "dict",
+            "What the thread of the stage slept for, by the kernel stacks. Absent: it waited for a CPU, or no stack tells.",
+        ),
+        (
+            "last_cause",
+            "dict",
+            "The same of the last thread on the path. Absent: it was awake, or no stack tells.",
+        ),
+        (
             "certain",
             "bool",
             "The events name the waker of each wait on the path. False: an interrupt may have met a bystander.",

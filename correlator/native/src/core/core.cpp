@@ -26,6 +26,7 @@ Core::Core(const std::string &plan_json) : Core(parse_plan(plan_json)) {}
 Core::Core(Plan plan) : impl_(std::make_unique<Impl>(std::move(plan))) {
     if (!impl_->plan.clock_bounds.empty()) attribute_each();  // where an op is cut depends on its times
     for (const auto &d : impl_->plan.devices) impl_->block.know(d.dev, {d.queues, d.fua});
+    for (const auto &s : impl_->plan.stacks) impl_->waits.causes.know(s, impl_->strings);
     for (const auto &l : impl_->plan.lost) {
         impl_->lost_anywhere(l.begin_ns.value_or(kNoTime), l.end_ns.value_or(std::numeric_limits<std::int64_t>::max()));
         if (!l.end_ns) impl_->sched.lost_from(l.begin_ns.value_or(kNoTime));

@@ -259,6 +259,10 @@ Plan parse_plan(const std::string &json_text) {
                 d.at("queues").get_to(spec.queues);
                 if (auto fua = d.find("fua"); fua != d.end()) spec.fua = fua->get<bool>();
             }
+        if (auto it = doc.find("stacks"); it != doc.end())
+            for (const auto &s : *it)
+                plan.stacks.push_back({s.at("number").get<std::int32_t>(), s.value("cause", std::string()),
+                                       s.value("vague", false), s.value("end", std::string())});
         return plan;
     } catch (const json::exception &e) {
         throw std::runtime_error(std::string("Cannot use the plan: ") + e.what());

@@ -186,6 +186,14 @@ struct DeviceSpec {
     std::optional<bool> fua;                         // it takes FUA writes
 };
 
+// What a kernel stack of the recording tells, in words; "": nothing.
+struct StackSpec {
+    std::int32_t number = -1;
+    std::string cause;   // what a thread that sleeps in it waits for
+    bool vague = false;  // many things end such a sleep: what ends it tells more
+    std::string end;     // what a context that wakes a thread in it ends
+};
+
 struct Plan {
     std::string model;
     std::vector<std::string> claims;
@@ -199,6 +207,7 @@ struct Plan {
     std::vector<FileSpec> files;
     std::vector<LostSpec> lost;
     std::vector<DeviceSpec> devices;
+    std::vector<StackSpec> stacks;
     std::vector<std::int32_t> population;  // processes that the recording is about; they fork more
     Providers providers;                   // of applications' collectors
     // Of a cluster: from each time on, how far times of two hosts may be apart from what they seem, in order.

@@ -109,7 +109,8 @@ constexpr I64 wait_id{0}; constexpr I64 op_id{1}; constexpr U32 seq{2}; constexp
 constexpr I64 duration_ns{4}; constexpr U32 part_count{5}; constexpr Dict kind{6}; constexpr Dict reason{7};
 constexpr U32 depth{8}; constexpr Dict path{9}; constexpr I64 tid{10}; constexpr Dict comm{11};
 constexpr I64 request_id{12}; constexpr I64 instead_tid{13}; constexpr Dict instead_comm{14};
-constexpr I32 stack_id{15}; constexpr I32 waker_stack_id{16}; constexpr Bool certain{17};
+constexpr I32 stack_id{15}; constexpr I32 waker_stack_id{16}; constexpr Dict cause{17}; constexpr Dict last_cause{18};
+constexpr Bool certain{19};
 }
 namespace requests {
 constexpr I64 request_id{0}; constexpr U32 dev{1}; constexpr U64 sector{2}; constexpr U32 nr_sectors{3};
@@ -204,7 +205,8 @@ const TableDecl kTables[] = {
         {"kind", ColumnType::kDict}, {"reason", ColumnType::kDict}, {"depth", ColumnType::kUint32},
         {"path", ColumnType::kDict}, {"tid", ColumnType::kInt64}, {"comm", ColumnType::kDict},
         {"request_id", ColumnType::kInt64}, {"instead_tid", ColumnType::kInt64}, {"instead_comm", ColumnType::kDict},
-        {"stack_id", ColumnType::kInt32}, {"waker_stack_id", ColumnType::kInt32}, {"certain", ColumnType::kBool}
+        {"stack_id", ColumnType::kInt32}, {"waker_stack_id", ColumnType::kInt32}, {"cause", ColumnType::kDict},
+        {"last_cause", ColumnType::kDict}, {"certain", ColumnType::kBool}
     }},
     {"requests", {
         {"request_id", ColumnType::kInt64}, {"dev", ColumnType::kUint32}, {"sector", ColumnType::kUint64},

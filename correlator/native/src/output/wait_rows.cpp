@@ -35,6 +35,8 @@ void put_waits(Table &table, const WaitWords &words, const SettledOp &settled) {
             .dict_or_absent(waits::instead_comm, p.instead_comm)
             .i32_if(waits::stack_id, p.stack >= 0, p.stack)
             .i32_if(waits::waker_stack_id, p.waker_stack >= 0, p.waker_stack)
+            .dict_or_absent(waits::cause, p.cause)
+            .dict_or_absent(waits::last_cause, p.last_cause)
             .flag(waits::certain, p.certain);
     }
 }

@@ -35,6 +35,7 @@ WaitPart WaitChains::part_of(const On &on, WaitKind kind, std::int64_t begin_ns,
     part.path = on.path;
     part.tid = static_cast<std::int32_t>(on.tid);
     part.comm = on.comm;
+    part.last_cause = on.last_cause;
     part.certain = on.certain;
     return part;
 }
@@ -55,7 +56,7 @@ std::uint32_t WaitChains::path_to(std::uint32_t path, std::uint32_t comm) {
 }
 
 WaitChains::On WaitChains::next(const On &on, std::int64_t tid, std::uint32_t comm, bool certain) {
-    return {tid, comm, path_to(on.path, comm), on.depth + 1, on.certain && certain, &on};
+    return {tid, comm, path_to(on.path, comm), on.depth + 1, on.certain && certain, &on, 0};
 }
 
 // What the thread did in the interval, all of which it needs to be explained by.
@@ -105,7 +106,14 @@ const DoneRequest *WaitChains::completion(const On &on, const ThreadSpell &spell
     return by.cpu == kNoWakerCpu && fits(own, kNear_ns) ? own : nullptr;
 }
 
-void WaitChains::sleep(const On &on, const ThreadSpell &spell, std::int64_t begin_ns, std::int64_t end_ns) {
+std::uint32_t WaitChains::cause_of(const ThreadSpell &spell) const {
+    if (!spell.woken || spell.run == ThreadRun::kRunnable) return 0;
+    return causes.of(spell.by.stack, spell.by.waker_stack);
+}
+
+void WaitChains::sleep(const On &thread, const ThreadSpell &spell, std::int64_t begin_ns, std::int64_t end_ns) {
+    On on = thread;
+    on.last_cause = cause_of(spell);
     if (spell.run == ThreadRun::kRunnable) {
         WaitPart part = part_of(on, WaitKind::kCpu, begin_ns, end_ns);
         const CpuRuns::Ran ran = runs.most(host_, spell.next_cpu, begin_ns, end_ns, on.tid);
@@ -117,8 +125,12 @@ void WaitChains::sleep(const On &on, const ThreadSpell &spell, std::int64_t begi
         return add(on, WaitKind::kUnknown, begin_ns, end_ns, WaitDoubt::kNoWaking);
     const Waker &by = spell.by;
     const bool by_thread = by.from == WokenFrom::kThread || (by.from == WokenFrom::kNotTold && by.tid > 0);
-    if (spell.run == ThreadRun::kStopped && by_thread)
-        return add(next(on, by.tid, by.comm, by.from == WokenFrom::kThread), WaitKind::kStopped, begin_ns, end_ns);
+    if (spell.run == ThreadRun::kStopped && by_thread) {
+        WaitPart part =
+            part_of(next(on, by.tid, by.comm, by.from == WokenFrom::kThread), WaitKind::kStopped, begin_ns, end_ns);
+        part.last_cause = on.last_cause;
+        return add(part);
+    }
     bool certain = false;
     if (const DoneRequest *request = completion(on, spell, certain))
         return by_request(on, *request, spell, begin_ns, end_ns, certain);
@@ -145,6 +157,7 @@ void WaitChains::by_request(const On &on, const DoneRequest &r, const ThreadSpel
     part.depth = on.depth;
     part.path = on.path;
     part.request = r.request;
+    part.last_cause = on.last_cause;
     part.tid = r.queue_tid;
     part.comm = r.queue_comm;
     part.certain = on.certain && certain;
@@ -189,7 +202,7 @@ const WaitChains::WholeWait &WaitChains::whole(std::uint32_t host, std::int64_t 
     host_ = host;
     changes_left_ = kMostChanges;
     found_.clear();
-    const On own{tid, 0, 0, 0, true, nullptr};
+    const On own{tid, 0, 0, 0, true, nullptr, 0};
     sleep(own, spell, std::max(spell.begin_ns, floor_ns_), ends ? spell.end_ns : until_ns);
     if (known == of_op_.rend()) return of_op_.push_back({tid, spell.begin_ns, ++waits_, found_}), of_op_.back();
     known->parts = found_;
@@ -210,6 +223,7 @@ void WaitChains::explain(std::uint32_t host, std::int64_t tid, std::int64_t begi
             part.stage = stage;
             part.wait = wait.number;
             if (spell.woken) part.stack = spell.by.stack, part.waker_stack = spell.by.waker_stack;
+            part.cause = cause_of(spell);
             parts.push_back(part);
         }
         return true;

@@ -10,6 +10,7 @@
 #include "sched/cpu_runs.hpp"
 #include "sched/sched.hpp"
 #include "waits/done_requests.hpp"
+#include "waits/stack_causes.hpp"
 #include "waits/wait_part.hpp"
 
 namespace opline {
@@ -20,6 +21,7 @@ class WaitChains {
 
     CpuRuns runs;
     DoneRequests requests;
+    StackCauses causes;
     // Switches, wake-ups or completions are missing.
     void lost() { runs.lost(), requests.lost(); }
     void forget_before(std::int64_t ns) { runs.forget_before(ns), requests.forget_before(ns); }
@@ -36,7 +38,8 @@ class WaitChains {
         std::int64_t tid;
         std::uint32_t comm, path, depth;
         bool certain;
-        const On *from;  // nullptr: the op's own thread
+        const On *from;                // nullptr: the op's own thread
+        std::uint32_t last_cause = 0;  // what it sleeps in, in the spell at hand
         bool passed(std::int64_t other) const { return tid == other || (from && from->passed(other)); }
     };
     struct WholeWait {  // a wait of the op at hand, which stages may cut
@@ -47,12 +50,13 @@ class WaitChains {
     using Parts = std::vector<WaitPart>;
     const WholeWait &whole(std::uint32_t host, std::int64_t tid, const ThreadSpell &, std::int64_t until_ns);
     void follow(const On &, std::int64_t begin_ns, std::int64_t end_ns);
-    void sleep(const On &, const ThreadSpell &, std::int64_t begin_ns, std::int64_t end_ns);
+    void sleep(const On &thread, const ThreadSpell &, std::int64_t begin_ns, std::int64_t end_ns);
     void by_request(const On &, const DoneRequest &, const ThreadSpell &, std::int64_t begin_ns, std::int64_t end_ns,
                     bool certain);
     void before_request(const On &, const DoneRequest &, std::int64_t begin_ns, std::int64_t end_ns);
     // The request whose completion woke the thread; nullptr: none did, as far as is known.
     const DoneRequest *completion(const On &, const ThreadSpell &, bool &certain) const;
+    std::uint32_t cause_of(const ThreadSpell &) const;
     static WaitPart part_of(const On &, WaitKind, std::int64_t begin_ns, std::int64_t end_ns);
     void add(const On &, WaitKind, std::int64_t begin_ns, std::int64_t end_ns, WaitDoubt = WaitDoubt::kNone);
     void add(WaitPart part);

@@ -42,6 +42,8 @@ struct WaitPart {
     std::uint32_t comm = 0, path = 0;     // pool ids; path: the names of the threads on the way, 0: none
     std::int32_t tid = -1;                // who queued the request, ran, waited for the CPU, stopped it; -1: not known
     std::int32_t stack = -1, waker_stack = -1;  // Waker's, of the op's own thread
+    std::uint32_t cause = 0;                    // pool id: what the op's own thread slept in; 0: not known, or runnable
+    std::uint32_t last_cause = 0;               // what the last thread of the path slept in; 0: also where it is awake
     std::int32_t instead_tid = -1;              // who ran meanwhile
     std::uint32_t instead_comm = 0;
     WaitKind kind = WaitKind::kUnknown;
@@ -50,8 +52,8 @@ struct WaitPart {
 
     bool goes_on(const WaitPart &o) const {
         return end_ns == o.begin_ns && wait == o.wait && request == o.request && stage == o.stage && path == o.path &&
-               tid == o.tid && instead_tid == o.instead_tid && kind == o.kind && doubt == o.doubt &&
-               certain == o.certain;
+               tid == o.tid && instead_tid == o.instead_tid && kind == o.kind && doubt == o.doubt && cause == o.cause &&
+               last_cause == o.last_cause && certain == o.certain;
     }
 };
 

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: MIT
+// Waits of which the cause is planted, each in an op of its own (opline_tp.h, class: the name of the fault).
+//   faults OUTER INNER DEVICE N FAULT...
+// OUTER, INNER: mount points of ext4 file systems. DEVICE: a loop device that is written to. INNER's file system and
+// DEVICE are on files of OUTER. The thread "victim" does the op. A helper thread plants the fault, looks until the victim sleeps, lets 6 ms
+// pass, and lifts the fault: on a busy machine all this takes longer, but the cause of the wait is the same.
+#define _GNU_SOURCE
+#define LTTNG_UST_TRACEPOINT_CREATE_PROBES
+#define LTTNG_UST_TRACEPOINT_DEFINE
+#include "opline_tp.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PAGE = 4096, PAGES = 64 };
+static const long PLANTED_NS = 6000000;
+
+static const char *outer, *inner, *device, *throttle_group;
+static int count, frozen = -1, pair[2];
+static void *page;
+static pid_t victim;
+static sem_t begins, ended;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static volatile int over;
+
+static void check(int ok, const char *what) {
+    if (ok) return;
+    perror(what);
+    exit(1);
+}
+
+static void nap(long ns) { nanosleep(&(struct timespec){ns / 1000000000, ns % 1000000000}, NULL); }
+
+static long now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000L + t.tv_nsec;
+}
+
+// Until the thread sleeps ('S', 'D'), and the planted time longer.
+static void await_sleep(pid_t tid, long ns) {
+    char path[64], text[256];
+    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+    for (char is = 'R'; is == 'R';) {
+        nap(300000);
+        FILE *f = fopen(path, "r");
+        check(f && fgets(text, sizeof(text), f), path);
+        fclose(f);
+        is = strrchr(text, ')')[2];
+    }
+    nap(ns);
+}
+
+static int open_in(const char *folder, const char *name, int flags) {
+    char path[256];
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    const int fd = open(path, O_RDWR | O_CREAT | flags, 0600);
+    check(fd >= 0, path);
+    return fd;
+}
+
+static int open_device(void) {
+    const int fd = open(device, O_RDWR | O_DIRECT);
+    check(fd >= 0, device);
+    return fd;
+}
+
+static void write_page(int fd, long at) { check(pwrite(fd, page, PAGE, at * PAGE) == PAGE, "pwrite"); }
+
+// The file system of the loop device's file does not write: the loop's worker waits.
+static void freeze(void) { check(ioctl(frozen, FIFREEZE, 0) == 0, "FIFREEZE"); }
+static void thaw(void) { check(ioctl(frozen, FITHAW, 0) == 0, "FITHAW"); }
+
+// ---- faults: prepare and act are the victim's, plant and lift the helper's ------------------------------------------
+
+static int fd = -1;
+
+static void act_timer(void) { nap(PLANTED_NS); }
+
+static void plant_futex(void) { pthread_mutex_lock(&mutex); }
+static void lift_futex(void) { pthread_mutex_unlock(&mutex); }
+static void act_futex(void) {
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_unlock(&mutex);
+}
+
+static void prepare_pipe(void) { check(pipe(pair) == 0, "pipe"); }
+static void lift_pipe(void) { check(write(pair[1], "x", 1) == 1, "write"); }
+static void act_pipe(void) {
+    char byte;
+    check(read(pair[0], &byte, 1) == 1, "read");
+}
+
+static void prepare_direct(void) { fd = open_device(); }
+static void act_direct(void) {
+    static long at = 4096;
+    write_page(fd, at++);
+}
+
+static void prepare_rwsem(void) { fd = open_in(outer, "rwsem", 0); }
+static void act_rwsem(void) { write_page(fd, 0); }
+
+// fsync of a file that is new: its inode is in the journal's transaction.
+static void act_journal(void) {
+    static int n;
+    char name[32];
+    snprintf(name, sizeof(name), "journal%d", n++);
+    const int to = open_in(outer, name, 0);
+    write_page(to, 0);
+    check(fsync(to) == 0, "fsync");
+    close(to);
+}
+
+static void prepare_page(void) {
+    fd = open_in(inner, "page", 0);
+    for (long i = 0; i < PAGES; ++i) write_page(fd, i);
+    check(fsync(fd) == 0, "fsync");
+    for (long i = 0; i < PAGES; ++i) write_page(fd, i);
+}
+static void act_page(void) {
+    check(sync_file_range(fd, 0, PAGES * PAGE, SYNC_FILE_RANGE_WRITE) == 0, "sync_file_range");
+    check(fdatasync(fd) == 0, "fdatasync");
+}
+
+static pid_t background;
+static sem_t background_begins, background_ended;
+
+// A write to the loop device in a thread of its own, so that a request is in flight.
+static void *writes(void *unused) {
+    const int to = open_device();
+    prctl(PR_SET_NAME, "inflight");
+    background = gettid();
+    while (sem_wait(&background_begins) == 0 && !over) {
+        write_page(to, 8000);
+        sem_post(&background_ended);
+    }
+    return unused;
+}
+
+// The queue freezes, and stays frozen until the request in flight is done.
+static void *switches(void *unused) {
+    char path[64];
+    static int n;
+    snprintf(path, sizeof(path), "/sys/block/%s/queue/scheduler", strrchr(device, '/') + 1);
+    prctl(PR_SET_NAME, "switcher");
+    const int to = open(path, O_WRONLY);
+    check(to >= 0, path);
+    const char *name = n++ % 2 ? "none" : "mq-deadline";
+    check(write(to, name, strlen(name)) > 0, "scheduler");
+    close(to);
+    return unused;
+}
+
+static pthread_t switcher;
+static volatile pid_t switching;
+static void *switch_told(void *unused) {
+    switching = gettid();
+    return switches(unused);
+}
+
+static void plant_frozen(void) {
+    freeze();
+    sem_post(&background_begins);
+    while (!background) nap(100000);
+    await_sleep(background, 1000000);
+    switching = 0;
+    pthread_create(&switcher, NULL, switch_told, NULL);
+    while (!switching) nap(100000);
+    await_sleep(switching, 1000000);
+}
+static void lift_frozen(void) {
+    thaw();
+    sem_wait(&background_ended);
+    pthread_join(switcher, NULL);
+}
+
+// A thread of real-time priority has the victim's CPU.
+static void only_on(int cpu) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    check(sched_setaffinity(0, sizeof(set), &set) == 0, "sched_setaffinity");
+}
+static sem_t hog_begins;
+static void *hogs(void *unused) {
+    prctl(PR_SET_NAME, "hog");
+    only_on(0);
+    check(sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 50}) == 0, "SCHED_FIFO");
+    while (sem_wait(&hog_begins) == 0 && !over)
+        for (const long end = now() + PLANTED_NS; now() < end;) {}
+    return unused;
+}
+static void prepare_hog(void) { only_on(0); }
+static void act_hog(void) { sem_post(&hog_begins); }
+
+// Another process stops this one.
+static void act_stop(void) {
+    const pid_t parent = getpid(), child = fork();
+    if (child == 0) {
+        prctl(PR_SET_NAME, "stopper");
+        kill(parent, SIGSTOP);
+        nap(PLANTED_NS);
+        kill(parent, SIGCONT);
+        _exit(0);
+    }
+    check(child > 0 && waitpid(child, NULL, 0) == child, "fork");
+}
+
+static void prepare_throttle(void) {
+    fd = open_device();
+    const int group = open(throttle_group, O_WRONLY);
+    char text[32];
+    snprintf(text, sizeof(text), "%d", gettid());
+    check(group >= 0 && write(group, text, strlen(text)) > 0, throttle_group);
+    close(group);
+}
+
+struct fault {
+    const char *name;
+    void (*prepare)(void);  // once
+    void (*again)(void);    // before each op
+    void (*plant)(void);
+    void (*act)(void);
+    void (*lift)(void);
+    const char *helper;
+};
+
+static const struct fault faults[] = {
+    {"timer", NULL, NULL, NULL, act_timer, NULL, NULL},
+    {"futex", NULL, NULL, plant_futex, act_futex, lift_futex, "holder"},
+    {"pipe", prepare_pipe, NULL, NULL, act_pipe, lift_pipe, "sender"},
+    {"direct", prepare_direct, NULL, NULL, act_direct, NULL, NULL},
+    {"rwsem", prepare_rwsem, NULL, freeze, act_rwsem, thaw, "freezer"},
+    {"journal", NULL, NULL, NULL, act_journal, NULL, NULL},
+    {"slow_loop", prepare_direct, NULL, freeze, act_direct, thaw, "freezer"},
+    {"page", NULL, prepare_page, freeze, act_page, thaw, "freezer"},
+    {"frozen", prepare_direct, NULL, plant_frozen, act_direct, lift_frozen, "freezer"},
+    {"hog", prepare_hog, NULL, NULL, act_hog, NULL, NULL},
+    {"stop", NULL, NULL, NULL, act_stop, NULL, NULL},
+    {"throttle", prepare_throttle, NULL, NULL, act_direct, NULL, NULL},
+};
+
+static const struct fault *fault;
+
+static void *does(void *unused) {
+    static uint64_t key;
+    prctl(PR_SET_NAME, "victim");
+    victim = gettid();
+    if (fault->prepare) fault->prepare();
+    for (int i = 0; i < count; ++i) {
+        if (fault->again) fault->again();
+        sem_post(&ended);
+        sem_wait(&begins);
+        ++key;
+        OPLINE_BEGIN(key, "planted", fault->name, 0, 0);
+        fault->act();
+        OPLINE_END(key, 0);
+        sem_post(&ended);
+    }
+    return unused;
+}
+
+static void run(void) {
+    pthread_t thread;
+    if (fault->helper) prctl(PR_SET_NAME, fault->helper);
+    pthread_create(&thread, NULL, does, NULL);
+    for (int i = 0; i < count; ++i) {
+        sem_wait(&ended);
+        if (fault->plant) fault->plant();
+        sem_post(&begins);
+        if (fault->lift) {
+            await_sleep(victim, PLANTED_NS);
+            fault->lift();
+        }
+        sem_wait(&ended);
+    }
+    pthread_join(thread, NULL);
+    if (fd >= 0) close(fd);
+    fd = -1;
+    prctl(PR_SET_NAME, "faults");
+}
+
+int main(int argc, char **argv) {
+    pthread_t thread;
+    if (argc < 6) return 2;
+    outer = argv[1], inner = argv[2], device = argv[3], count = atoi(argv[4]);
+    throttle_group = getenv("THROTTLE_GROUP");
+    page = aligned_alloc(PAGE, PAGE);
+    check(page && (frozen = open(outer, O_RDONLY)) >= 0, outer);
+    memset(page, 1, PAGE);
+    pthread_create(&thread, NULL, writes, NULL);
+    pthread_create(&thread, NULL, hogs, NULL);
+    for (int i = 5; i < argc; ++i)
+        for (size_t n = 0; n < sizeof(faults) / sizeof(*faults); ++n)
+            if (!strcmp(faults[n].name, argv[i])) fault = &faults[n], run();
+    return 0;
+}

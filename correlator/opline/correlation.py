@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 from opline import __version__, _core, losses
-from opline.disks import disk_facts
+from opline.disks import disk_facts, joined_disks
 from opline.errors import OplineError
 from opline.gaps import gaps_of
 from opline.losses import Gap
@@ -73,6 +73,7 @@ class Source(Value):
     access: Access  # who may read the run
     of_cluster: Mapping[str, Any] | None = None  # what the plan says of several hosts
     stacks: Sequence[Mapping[str, Any]] = ()  # what the plan says of kernel stacks
+    disks: Mapping[str, Sequence[Mapping[str, Any]]] | None = None  # of several hosts, by host
 
 
 def source_of(trace: StrPath, reader: str | None = None, extents: Sequence[Path] = ()) -> Source:
@@ -168,6 +169,8 @@ def correlate_source(
             "gaps": [vars(gap) for gap in gaps],
             "took_ns": time.monotonic_ns() - began_ns,
         }
+        if source.disks is not None:
+            manifest["devices"] = joined_disks(done.summary.get("host_devices", ()), source.disks)
         writer.commit(manifest)
     except BaseException as error:
         writer.abort()

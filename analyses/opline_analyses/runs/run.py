@@ -160,12 +160,19 @@ class Run:
         """Names of block devices by kernel-internal number, from the trace's state dump and the recording."""
         names = {int(dev): str(name) for dev, name in (self.core("devices") or {}).items() if dev.isdecimal()}
         for device in self.devices():
-            names.setdefault(int(device["dev"]), str(device["name"]))
+            dev, host = int(device["dev"]), device.get("host")
+            if host is not None and dev in names:  # by the trace's state dump, which names no host
+                names[dev] = f"{host}:{names[dev]}"
+            else:
+                names.setdefault(dev, str(device["name"]))
         return names
 
     def devices(self) -> Sequence[Mapping[str, Any]]:
-        """What the recording says of each block device: name, dev, parent, start_sector, size_bytes and more."""
-        found: Sequence[Mapping[str, Any]] = (self.manifest.get("recording") or {}).get("devices", [])
+        """What the recording says of each block device: name, dev, parent, start_sector, size_bytes and more; of a
+        joined run also its host.
+        """
+        found: Sequence[Mapping[str, Any]] = self.manifest.get("devices", [])
+        found = found or (self.manifest.get("recording") or {}).get("devices", [])
         return found
 
     def places(self) -> list[Path]:

@@ -21,13 +21,14 @@ from opline.cluster.network import Link, Network
 from opline.cluster.pair_clock import ContradictionError, ExactClock, PairClock
 from opline.cluster.readings import read_readings
 from opline.correlation import Source, correlate_source, digest
+from opline.disks import all_disks
 from opline.errors import OplineError, UsageError
 from opline.losses import Gap
 from opline.model import load_model
 from opline.model.compile import message_parts, message_routes
+from opline.population import recorded_processes
 from opline.readers.native import NativeReader, Unsupported
 from opline.scratch import unfinished
-from opline.store.schema import TABLES
 from opline.talk import talk
 from opline.values import Value
 
@@ -119,15 +120,7 @@ def _build(folder: Path, parts: Sequence[Part], model: Model, options: Options) 
     for host in network.apart:
         talk(f"{_why_apart(exchange, network, host)} Its ops stay in runs/host={host}.")
     _check_limits(network)
-    with_block = sum(bool(manifests[name]["core"].get("block_events")) for name in network.hosts) < 2
-    if not with_block:
-        talk(
-            "Block events of several hosts do not go into the joined run: each host's own run has them "
-            "(runs/host=NAME in the cluster)."
-        )
-    # threads of two hosts may have one number: what a thread of another host did is not known in the joined run
-    tables = [table.name for table in TABLES if table.name not in ("states", "waits")]
-    correlate_source(_source(parts, network, with_block), model, folder, tables=tables)
+    correlate_source(_source(parts, network), model, folder)
     hops = write_hops(message_table(exchange, network), folder, folder / "hops.parquet")
     _write_clock(network, folder / "clock.parquet")
     document = _document(parts, model, network, exchange, manifests, spans) | {"hop_count": hops}
@@ -214,7 +207,7 @@ def _check_limits(network: Network) -> None:
             talk(f"{link.a} and {link.b}: {link.clock.left_out} messages contradict others and are left out.")
 
 
-def _source(parts: Sequence[Part], network: Network, with_block: bool) -> Source:
+def _source(parts: Sequence[Part], network: Network) -> Source:
     """All traces of the aligned hosts, with their maps. Raises OplineError."""
     traces: list[str] = []
     hosts: list[HostClock] = []
@@ -236,10 +229,31 @@ def _source(parts: Sequence[Part], network: Network, with_block: bool) -> Source
         front = NativeReader(traces, hosts)
     except Unsupported as error:
         raise OplineError(f"Only the native reader joins traces, and it does not read this: {error}.") from error
-    maps = {path: found for part in parts for path, found in part.source.maps.items()} if with_block else {}
+    aligned = [part for part in parts if part.name in network.maps]
+    maps = {path: found for part in aligned for path, found in part.source.maps.items()}
     why = "traces of several hosts are read with the maps of their clocks"
-    of_cluster = {"clock_bounds": _bounds(network)} | ({} if with_block else {"block": False})
-    return Source(parts[0].source.path, traces, front, why, maps, None, gaps, access, of_cluster)
+    of_cluster = {"clock_bounds": _bounds(network)} | _host_facts(aligned)
+    disks = {part.name: (part.source.recording or {}).get("devices", []) for part in aligned}
+    return Source(parts[0].source.path, traces, front, why, maps, None, gaps, access, of_cluster, disks=disks)
+
+
+def _host_facts(parts: Sequence[Part]) -> dict[str, Any]:
+    """For the core's plan, what each host's own plan says: its disks, files and stacks, and the processes that its
+    recording is about. If a recording does not tell these processes, every process counts.
+    """
+    processes = [recorded_processes(part.source.recording) for part in parts]
+    known = all(processes)
+    hosts = [
+        {
+            "name": part.name,
+            "population": mine if known else [],
+            "devices": all_disks(part.source.recording),
+            "stacks": list(part.source.stacks),
+        }
+        for part, mine in zip(parts, processes, strict=True)
+    ]
+    files = [m.plan() | {"host": part.name} for part in parts for found in part.source.maps.values() for m in found]
+    return {"hosts": hosts, "files": files}
 
 
 def _bounds(network: Network) -> list[tuple[int, int]]:

@@ -35,7 +35,7 @@ class Link(Value):
 
 class HostMap:
     """From a host's own clock to the reference's: knots, straight lines between them, integers, rounded down (the same
-    in native/src/ctf/clock_map.hpp). ``bound_ns``: from each knot to the next.
+    in native/src/event/clock_map.hpp). ``bound_ns``: from each knot to the next.
     """
 
     def __init__(self, own_ns: np.ndarray, reference_ns: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:

@@ -33,6 +33,7 @@ MANIFEST = {
     "recording?": (None, RECORDING),
     "gaps?": [_GAP],
     "losses?": _COUNTS,
+    "devices?": [{"dev": int, "name": str, "host": str}],
     "core?": {
         "first_ns?": (int, None),
         "devices?": {"*": str},

@@ -6,6 +6,7 @@
 
 #include "block/request_steps.hpp"
 #include "event/event.hpp"
+#include "identity/hosts.hpp"
 
 namespace opline {
 
@@ -55,7 +56,7 @@ struct RecordSlots {
     }
 };
 
-inline RequestRecord record_of(const RecordSlots &s, const Event &ev) {
+inline RequestRecord record_of(const RecordSlots &s, const Event &ev, const Hosts &hosts, std::uint32_t host) {
     using S = RecordSlots;
     RequestRecord r;
     auto word = [&](S::Field f) { return static_cast<std::uint64_t>(s.number(ev, f, 0)); };
@@ -66,7 +67,7 @@ inline RequestRecord record_of(const RecordSlots &s, const Event &ev) {
     auto time = [&](S::Field f) {
         const auto since = static_cast<std::uint64_t>(s.number(ev, f, S::kAbsent));
         if (since == S::kAbsent) return kNoTime;
-        return ev.ts_ns + static_cast<std::int64_t>(flags & S::kCoarse ? since << 10 : since);
+        return hosts.time_since(host, ev.ts_ns, static_cast<std::int64_t>(flags & S::kCoarse ? since << 10 : since));
     };
     r.rq = word(S::kRq);
     r.bio = word(S::kBio);

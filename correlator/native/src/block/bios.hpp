@@ -54,7 +54,6 @@ class Bios {
     Chain<BioRec, &BioRec::place, &PlaceEnds::bios> places_{m_.places};
     Ends age_;
     FlatMap<std::uint64_t, Index> by_bio_;
-    std::uint64_t next_bio_ = 1;
     Pool<RemapRec> remaps_;
     Places remapped_to_;
     Chain<RemapRec, &RemapRec::place, &PlaceEnds::bios> remap_places_{remapped_to_};

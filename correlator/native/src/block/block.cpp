@@ -3,6 +3,10 @@
 // other kind beside it, whose conclusions are compared hop by hop.
 #include "block/block.hpp"
 
+#include <array>
+#include <cstring>
+#include <type_traits>
+
 #include "block/engine.hpp"
 
 namespace opline {
@@ -10,6 +14,16 @@ namespace opline {
 using block_model::Conclusion;
 using block_model::Engine;
 using block_model::Requests;
+
+static_assert(std::is_trivially_copyable_v<BlockCounts> && sizeof(BlockCounts) % sizeof(std::uint64_t) == 0);
+
+void BlockCounts::add(const BlockCounts &other) {  // counts, and nothing else
+    std::array<std::uint64_t, sizeof(BlockCounts) / sizeof(std::uint64_t)> mine, theirs;
+    std::memcpy(mine.data(), this, sizeof *this);
+    std::memcpy(theirs.data(), &other, sizeof other);
+    for (std::size_t i = 0; i < mine.size(); ++i) mine[i] += theirs[i];
+    std::memcpy(static_cast<void *>(this), mine.data(), sizeof *this);
+}
 
 namespace {
 
@@ -40,7 +54,8 @@ BlockEvent as_flush(BlockEvent e) {
 }  // namespace
 
 struct BlockModel::Impl {
-    Impl(BlockMatch m, Hooks h) : match(m), hooks(std::move(h)), main(m == BlockMatch::kPointer, &hooks) {}
+    Impl(BlockMatch m, Hooks h, BlockNumbers *numbers)
+        : match(m), hooks(std::move(h)), main(m == BlockMatch::kPointer, &hooks, numbers) {}
 
     BlockMatch match;
     Hooks hooks;
@@ -71,7 +86,8 @@ struct BlockModel::Impl {
     }
 };
 
-BlockModel::BlockModel(BlockMatch match, Hooks hooks) : impl_(std::make_unique<Impl>(match, std::move(hooks))) {}
+BlockModel::BlockModel(BlockMatch match, Hooks hooks, BlockNumbers *numbers)
+    : impl_(std::make_unique<Impl>(match, std::move(hooks), numbers)) {}
 BlockModel::~BlockModel() = default;
 
 Fate BlockModel::event(const BlockEvent &e) {

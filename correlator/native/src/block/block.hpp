@@ -188,6 +188,8 @@ struct BlockCounts {
     std::uint64_t completions_unseen = 0;   // of requests of numbered events: see BlockModel::numbered
     std::uint64_t corrected_merges = 0;     // merged bios that kRqBio moved to another request
     std::uint64_t queues_assumed = 0;       // devices with flushes whose hardware queues nothing names
+
+    void add(const BlockCounts &);  // those of another host
 };
 
 enum class BlockMatch : std::uint8_t {
@@ -199,6 +201,11 @@ enum class BlockMatch : std::uint8_t {
 struct DeviceFacts {
     std::vector<std::vector<std::uint32_t>> queues;  // mq/N/cpu_list: CPUs of each hardware queue, by its number
     std::optional<bool> fua;                         // queue/fua: it takes FUA writes, so no flush follows them
+};
+
+// The numbers of bios and requests that were given last. Models of several hosts share them.
+struct BlockNumbers {
+    std::uint64_t bio = 0, request = 0;
 };
 
 class BlockModel {
@@ -222,7 +229,8 @@ class BlockModel {
         std::function<std::int64_t(const Owner &)> owner_ended;
     };
 
-    BlockModel(BlockMatch match, Hooks hooks);
+    // `numbers`: shared with other models, and longer there than this one; nullptr: its own.
+    BlockModel(BlockMatch match, Hooks hooks, BlockNumbers *numbers = nullptr);
     ~BlockModel();
     BlockModel(const BlockModel &) = delete;
     BlockModel &operator=(const BlockModel &) = delete;

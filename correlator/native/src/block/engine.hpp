@@ -20,7 +20,8 @@ namespace opline::block_model {
 class Engine {
   public:
     // hooks: nullptr for a matcher that only concludes.
-    Engine(bool pointers, const BlockModel::Hooks *hooks) : m_(pointers, hooks) {}
+    Engine(bool pointers, const BlockModel::Hooks *hooks, BlockNumbers *numbers = nullptr)
+        : m_(pointers, hooks, numbers) {}
     Engine(const Engine &) = delete;
 
     // ordinal: of the event, from 1, rising.

@@ -62,12 +62,16 @@ class BlockDevices {
 };
 
 struct Matching {
-    Matching(bool pointers, const BlockModel::Hooks *hooks) : pointers(pointers), hooks(hooks) {}
+    Matching(bool pointers, const BlockModel::Hooks *hooks, BlockNumbers *numbers = nullptr)
+        : pointers(pointers), hooks(hooks), numbers(numbers ? *numbers : own_numbers) {}
+    Matching(const Matching &) = delete;
 
     const bool pointers;                   // by pointer, falling back on sectors where an event has none
     const BlockModel::Hooks *const hooks;  // nullptr: the matcher only concludes
-    bool numbered = false;                 // BlockModel::numbered
-    std::uint64_t now = 0;                 // ordinal of the event at hand
+    BlockNumbers own_numbers;
+    BlockNumbers &numbers;
+    bool numbered = false;  // BlockModel::numbered
+    std::uint64_t now = 0;  // ordinal of the event at hand
     std::int64_t last_ns = kNoTime, first_ns = kNoTime;
     BlockCounts counts;
     Conclusion said;

@@ -103,7 +103,7 @@ Index Requests::make(const BlockEvent &e, std::uint64_t sector, std::uint32_t nr
     rec.remaining = nr_sectors;
     rec.op = e.rwbs & kDirection;
     Request &r = rec.r;
-    r.id = next_request_++;
+    r.id = ++m_.numbers.request;
     r.dev = e.dev;
     r.sector = nr_sectors > 0 ? sector : kNoSector;
     r.nr_sectors = nr_sectors;

@@ -79,7 +79,6 @@ class Requests {
     Ends age_;
     RequestPlaces places_{m_.places, requests_, age_};
     FlatMap<std::uint64_t, Index> by_rq_;
-    std::uint64_t next_request_ = 1;
     std::uint64_t unconfirmed_merges_ = 0;
 };
 

@@ -8,24 +8,13 @@ namespace {
 
 constexpr std::size_t kChunkRows = 1u << 16;
 
-bool is_of_block(ClassKind kind) {
-    switch (kind) {
-    case ClassKind::kBlock:
-    case ClassKind::kRequest:
-    case ClassKind::kBio:
-    case ClassKind::kRequestThread:
-    case ClassKind::kPlug: return true;
-    default: return false;
-    }
-}
-
 }  // namespace
 
 Core::Core(const std::string &plan_json) : Core(parse_plan(plan_json)) {}
 
 Core::Core(Plan plan) : impl_(std::make_unique<Impl>(std::move(plan))) {
     if (!impl_->plan.clock_bounds.empty()) attribute_each();  // where an op is cut depends on its times
-    for (const auto &d : impl_->plan.devices) impl_->block.know(d.dev, {d.queues, d.fua});
+    for (const auto &d : impl_->plan.devices) impl_->blocks.here(d.host).know(d.dev, {d.queues, d.fua});
     for (const auto &s : impl_->plan.stacks) impl_->waits.causes.know(s, impl_->strings);
     for (const auto &l : impl_->plan.lost) {
         impl_->lost_anywhere(l.begin_ns.value_or(kNoTime), l.end_ns.value_or(std::numeric_limits<std::int64_t>::max()));
@@ -33,6 +22,32 @@ Core::Core(Plan plan) : impl_(std::make_unique<Impl>(std::move(plan))) {
     }
 }
 Core::~Core() = default;
+
+Hosts Core::Impl::number_hosts(Plan &plan, StringPool &strings) {
+    std::vector<std::string> names;
+    for (const auto &host : plan.hosts) names.push_back(host.name);
+    Hosts hosts(names, strings);
+    for (const auto &spec : plan.hosts) {
+        const std::uint32_t host = strings.intern(spec.name);
+        for (const std::int32_t pid : spec.population)
+            plan.population.push_back(static_cast<std::int32_t>(hosts.thread(host, pid)));
+        for (DeviceSpec device : spec.devices) {
+            device.host = host;
+            device.dev = hosts.device(host, device.dev);
+            plan.devices.push_back(std::move(device));
+        }
+        for (StackSpec stack : spec.stacks) {
+            stack.host = host;
+            plan.stacks.push_back(std::move(stack));
+        }
+    }
+    for (auto &file : plan.files) {
+        if (file.host_name.empty()) continue;
+        file.host = strings.intern(file.host_name);
+        if (file.disk) file.disk = hosts.device(file.host, *file.disk);
+    }
+    return hosts;
+}
 
 void Core::Impl::request_done(const Request &r) {
     request_ended(r);
@@ -51,8 +66,7 @@ ClassPlan Core::add_class(const ClassDecl &decl) {
     BoundClass bound = bind_class(decl, impl_->plan, impl_->strings,
                                   {impl_->tables.keeps_states(), impl_->tables.keeps_transitions()});
     bound.plan.id = static_cast<std::uint32_t>(impl_->classes.size());
-    if (!impl_->plan.with_block && is_of_block(bound.kind)) bound.kind = ClassKind::kIgnored;
-    if (bound.kind == ClassKind::kRequest) impl_->block.whole();
+    if (bound.kind == ClassKind::kRequest) impl_->blocks.whole();
     if (bound.kind == ClassKind::kBlock || bound.kind == ClassKind::kPlug || bound.kind == ClassKind::kRequest) {
         impl_->has_block_classes = true;
         impl_->converted =
@@ -69,6 +83,7 @@ std::uint32_t Core::add_stream(const StreamDecl &decl) {
     impl_->streams.push_back(decl);
     impl_->lost_ends.add_stream(decl);
     impl_->stream_hosts.push_back(impl_->strings.intern(decl.host));
+    impl_->identities.threads.hosts.set_clock(impl_->stream_hosts.back(), decl.clock);
     return static_cast<std::uint32_t>(impl_->streams.size() - 1);
 }
 
@@ -114,7 +129,10 @@ bool Core::finish() {
             m.tables.missed(std::nullopt, hole.begin_ns, hole.end_ns, hole.missing);
         });
         // First the requests, so that what completed is known to the ops that are still to be settled.
-        m.block.finish();
+        m.blocks.each([&m](std::uint32_t host, BlockModel &block) {
+            if (!m.plan.hosts.empty()) m.current_host = host;
+            block.finish();
+        });
         m.stitcher.last_event(m.last_ns);
     }
     while (m.stitcher.settling().settle_next_ended())
@@ -155,8 +173,11 @@ void Core::keep_statistics(bool tainted, std::vector<std::string> classes) {
 bool Core::take_ready() const { return impl_->finished || impl_->tables.pending_rows() >= kChunkRows; }
 std::vector<Table> &Core::tables() { return impl_->tables.tables(); }
 void Core::show_open() {
-    impl_->block.each_open(
-        [this](const Request &r) { impl_->tables.request(r, impl_->linker.requests().flush_of(r), Served{}, false); });
+    impl_->blocks.each([this](std::uint32_t, BlockModel &block) {
+        block.each_open([this](const Request &r) {
+            impl_->tables.request(r, impl_->linker.requests().flush_of(r), Served{}, false);
+        });
+    });
 }
 bool Core::passed(std::int64_t now_ns) {
     impl_->take_steps(now_ns);

@@ -11,6 +11,9 @@
 namespace opline {
 
 struct Identities {
+    Identities() = default;
+    explicit Identities(Hosts hosts) : threads(std::move(hosts)) {}
+
     Threads threads;
 
     // Must the point's thread and process be renumbered?
@@ -32,20 +35,23 @@ struct Identities {
         out.slots = slots_.data();
         return out;
     }
-    void renumber(BlockEvent &b, std::uint32_t host) const {
-        if (!threads.has_aliases()) return;
+    void renumber(BlockEvent &b, std::uint32_t host) {
+        if (!threads.has_aliases() && !threads.hosts.several()) return;
+        b.dev = threads.hosts.device(host, b.dev);
+        b.old_dev = threads.hosts.device(host, b.old_dev);
         b.tid = static_cast<std::int32_t>(threads.of_root(host, b.tid));
         b.pid = static_cast<std::int32_t>(threads.of_root(host, b.pid));
     }
     // Takes what an event says of a thread; the number that was another thread's before, if it was.
     std::optional<std::int64_t> learn(const ThreadSlots &s, const Event &ev, std::uint32_t host) {
         auto number = [&](std::int32_t slot) { return number_in(ev, slot, -1); };
-        const ThreadFact fact{number(s.tid),
-                              number(s.pid),
+        const Hosts &hosts = threads.hosts;
+        const ThreadFact fact{hosts.thread(host, number(s.tid)),
+                              hosts.thread(host, number(s.pid)),
                               number(s.vtid),
                               number(s.vpid),
                               number(s.pid_ns),
-                              number(s.start_ns),
+                              hosts.time(host, number(s.start_ns)),
                               static_cast<std::uint64_t>(number_in(ev, s.cgroup, 0))};
         if (!threads.learn(host, fact)) return std::nullopt;
         return fact.tid;

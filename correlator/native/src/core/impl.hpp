@@ -11,6 +11,7 @@
 #include "block/request_steps.hpp"
 #include "core/core.hpp"
 #include "core/holes.hpp"
+#include "core/host_blocks.hpp"
 #include "core/identities.hpp"
 #include "core/lost_ends.hpp"
 #include "core/membership.hpp"
@@ -47,7 +48,7 @@ struct Core::Impl {
     Stitcher stitcher;
     Linker linker;
     Membership members;
-    BlockModel block;
+    HostBlocks blocks;
     Attributor attributor;
     std::uint32_t no_block_events, lost_stage, lost_kind;  // pool ids
     Attribution scratch;
@@ -112,10 +113,14 @@ struct Core::Impl {
         return out;
     }
 
+    // Gives what the plan says of several hosts the numbers of the joined run.
+    static Hosts number_hosts(Plan &plan, StringPool &strings);
+
     explicit Impl(Plan compiled)
         : plan(std::move(compiled)),
+          identities(number_hosts(plan, strings)),
           tables(strings, space_names(plan)),
-          population(plan.population),
+          population(plan.population, !plan.hosts.empty()),
           stitcher(plan, strings, names, identities.threads, population,
                    {[this](Op &op) { settle(op); }, [this](const Batch &b) { tables.batch(b); },
                     [this](Op &op, std::int64_t at_ns) { linker.wrote(op, at_ns); },
@@ -128,21 +133,22 @@ struct Core::Impl {
                     }}),
           linker(stitcher.locator(), plan, strings),
           members(population, linker),
-          block(plan.match_by_sector ? BlockMatch::kSector : BlockMatch::kPointer,
-                {[this](const BlockEvent &ev, Bio &bio) {
-                     if (bio.comm == 0 && bio.split_from == 0) bio.comm = names.of(*block_at.event, block_at.comm_slot);
-                     Owner owner = linker.bio_queued(ev, bio, current_host);
-                     stitcher.ios().bio_opened(owner.op);
-                     if (population.known()) members.queued(ev, bio, current_host);
-                     return owner;
-                 },
-                 [this](const Request &r) { request_done(r); }, [this](const Bio &b) { bio_done(b); },
-                 [this](const Request *of, std::uint32_t dev, std::int64_t begin_ns, std::int64_t end_ns) {
-                     if (!converted) missed(dev, begin_ns, end_ns, 1, of);
-                 },
-                 [this](const Request &r) { return linker.checks().waiter_ended(r); },
-                 [this](const Owner &owner) { return linker.checks().end_of(owner.op); }}),
-          attributor(plan, strings, stitcher.thread_points()),
+          blocks(plan.match_by_sector ? BlockMatch::kSector : BlockMatch::kPointer, !plan.hosts.empty(),
+                 {[this](const BlockEvent &ev, Bio &bio) {
+                      if (bio.comm == 0 && bio.split_from == 0)
+                          bio.comm = names.of(*block_at.event, block_at.comm_slot);
+                      Owner owner = linker.bio_queued(ev, bio, current_host);
+                      stitcher.ios().bio_opened(owner.op);
+                      if (population.known()) members.queued(ev, bio, current_host);
+                      return owner;
+                  },
+                  [this](const Request &r) { request_done(r); }, [this](const Bio &b) { bio_done(b); },
+                  [this](const Request *of, std::uint32_t dev, std::int64_t begin_ns, std::int64_t end_ns) {
+                      if (!converted) missed(dev, begin_ns, end_ns, 1, of);
+                  },
+                  [this](const Request &r) { return linker.checks().waiter_ended(r); },
+                  [this](const Owner &owner) { return linker.checks().end_of(owner.op); }}),
+          attributor(plan, strings, stitcher.thread_points(), identities.threads.hosts),
           no_block_events(strings.intern("no_block_events")),
           lost_stage(strings.intern("unknown (events lost)")),
           lost_kind(strings.intern("unknown")) {}
@@ -181,9 +187,11 @@ struct Core::Impl {
             unlinked_ops += has_block_classes;
         }
         if (tables.keeps_states())
-            split_states(op, scratch, sched_events == 0 ? nullptr : &sched, tables.keeps_state_parts());
+            split_states(op, scratch, identities.threads.hosts, sched_events == 0 ? nullptr : &sched,
+                         tables.keeps_state_parts());
         scratch.waits.clear();
-        if (tables.keeps_waits() && !scratch.states.empty() && !explain_waits(op, scratch, waits))
+        if (tables.keeps_waits() && !scratch.states.empty() &&
+            !explain_waits(op, scratch, identities.threads.hosts, waits))
             ++partition_violations;
         each_sink(!settled.is_others(), [&](OpSink &sink) { sink.op(settled); });
         for (const auto &bio : scratch.shared_bios) {
@@ -270,14 +278,14 @@ struct Core::Impl {
         b.comm = names.of(ev, name_slot(cls));
         identities.renumber(b, current_host);
         b.cgroup = identities.threads.cgroups.path(current_host, b.cgroup_number);
-        if (cls.number.slot != kNoSlot) block.numbered();
+        if (cls.number.slot != kNoSlot) blocks.here(current_host).numbered();
         block_at = {&ev, cls.block.comm, b.ts_ns, b.cpu};
         return block_step(b);
     }
     Fate block_step(const BlockEvent &b) {
         ++block_events;
         if (b.kind == BlockKind::kBioRemap) linker.remapped(b);
-        return block.event(b);
+        return blocks.here(current_host).event(b);
     }
     // Steps of whole requests up to that time; what became of the last one (core/whole.cpp).
     Fate take_steps(std::int64_t until_ns);
@@ -349,12 +357,13 @@ struct Core::Impl {
         }
         case ClassKind::kPlug:
             ++block_events;
-            block.passed(ev.ts_ns);
+            blocks.here(current_host).passed(ev.ts_ns);
             return Fate::kContext;
         case ClassKind::kDeviceName:
             if (cls.dev_slot != kNoSlot && cls.diskname_slot != kNoSlot &&
                 ev.slots[cls.diskname_slot].kind == Slot::Kind::kString)
-                device_names[static_cast<std::uint32_t>(ev.slots[cls.dev_slot].u)] =
+                device_names[identities.threads.hosts.device(current_host,
+                                                             static_cast<std::uint32_t>(ev.slots[cls.dev_slot].u))] =
                     std::string(ev.slots[cls.diskname_slot].str());
             return Fate::kContext;
         case ClassKind::kRequest:

@@ -30,9 +30,12 @@ void Core::Impl::collector_lost_some(const BoundClass &cls, const Event &ev) {
     if (cls.count_slot != kNoSlot && ev.slots[cls.count_slot].is_number()) collector_lost += ev.slots[cls.count_slot].u;
     if (number_in(ev, cls.number.cpu, -1) >= 0)
         numbers.told(counter_of(cls, ev), static_cast<std::uint64_t>(number_in(ev, cls.count_slot, 0)), ev.ts_ns);
-    if (const std::int64_t since_ns = number_in(ev, cls.sched.since, kNoTime); since_ns != kNoTime)
-        linker.discarded(since_ns, number_in(ev, cls.sched.until, ev.ts_ns));
-    if (cls.sched.loses) states_lost(std::max(ev.ts_ns, number_in(ev, cls.sched.until, ev.ts_ns)));
+    const Hosts &hosts = identities.threads.hosts;
+    const std::int64_t until = number_in(ev, cls.sched.until, kNoTime);
+    const std::int64_t until_ns = until == kNoTime ? ev.ts_ns : hosts.time(current_host, until);
+    if (const std::int64_t since = number_in(ev, cls.sched.since, kNoTime); since != kNoTime)
+        linker.discarded(hosts.time(current_host, since), until_ns);
+    if (cls.sched.loses) states_lost(std::max(ev.ts_ns, until_ns));
 }
 
 void Core::Impl::damaged(const Gap &gap) {

@@ -8,7 +8,8 @@ namespace opline {
 
 // Fills the states of the op's attribution, with `parts` also each part of them. `sched`: nullptr where the trace has
 // no such events.
-inline void split_states(const Op &op, Attribution &found, const SchedTimelines *sched, bool with_parts) {
+inline void split_states(const Op &op, Attribution &found, const Hosts &hosts, const SchedTimelines *sched,
+                         bool with_parts) {
     found.states.clear();
     found.state_parts.clear();
     if (!sched) return;
@@ -22,8 +23,9 @@ inline void split_states(const Op &op, Attribution &found, const SchedTimelines 
     for (std::uint32_t i = 0; i < found.stages.size(); ++i) {
         const StageCut &s = found.stages[i];
         const std::int64_t tid = found.states[i].tid, end_ns = s.begin_ns + s.duration_ns;
+        const std::uint32_t host = hosts.of_thread(tid, op.host);
         found.states[i] =
-            tid > 0 ? sched->split(op.host, tid, s.begin_ns, end_ns, found.requests, i, parts) : StateSplit{};
+            tid > 0 ? sched->split(host, tid, s.begin_ns, end_ns, found.requests, i, parts) : StateSplit{};
     }
 }
 

@@ -35,7 +35,7 @@ inline void unite_alike(std::vector<WaitPart> &parts, std::size_t first) {
 
 // Fills the waits of the op's attribution, whose states are known. False: of some stage they do not sum to the time in
 // which its thread did not run, which no input may cause.
-inline bool explain_waits(const Op &op, Attribution &found, WaitChains &chains) {
+inline bool explain_waits(const Op &op, Attribution &found, const Hosts &hosts, WaitChains &chains) {
     bool sums = true;
     chains.begin_op(op.begin_ns);
     for (std::uint32_t i = 0; i < found.stages.size(); ++i) {
@@ -44,7 +44,8 @@ inline bool explain_waits(const Op &op, Attribution &found, WaitChains &chains) 
         const std::int64_t waited_ns = split.runnable_ns + split.blocked_io_ns + split.blocked_ns;
         if (!split.known || waited_ns == 0) continue;
         const std::size_t first = found.waits.size();
-        chains.explain(op.host, split.tid, s.begin_ns, s.begin_ns + s.duration_ns, i, found.waits);
+        chains.explain(hosts.of_thread(split.tid, op.host), split.tid, s.begin_ns, s.begin_ns + s.duration_ns, i,
+                       found.waits);
         std::int64_t told_ns = 0;
         for (std::size_t n = first; n < found.waits.size(); ++n) told_ns += found.waits[n].ns;
         sums = sums && told_ns == waited_ns;

@@ -25,8 +25,8 @@ inline WokenFrom woken_from(std::int64_t irq) {
 // The last wait of a thread that woke another, where nothing else tells of it.
 inline void note_waker(SchedTimelines &sched, const Threads &threads, const WakerSlots &s, const Event &ev,
                        std::uint32_t host, std::int64_t tid, std::int64_t woke_ns) {
-    const std::int64_t off_ns = number_in(ev, s.off_at, 0), on_ns = number_in(ev, s.on_at, 0),
-                       woken_ns = number_in(ev, s.woken_at, 0);
+    const auto time = [&](std::int32_t slot) { return threads.hosts.time(host, number_in(ev, slot, 0)); };
+    const std::int64_t off_ns = time(s.off_at), on_ns = time(s.on_at), woken_ns = time(s.woken_at);
     if (off_ns <= 0 || on_ns < off_ns || woke_ns < on_ns || tid <= 0 || !sched.ends_before(host, tid, off_ns)) return;
     Waker by;
     by.tid = static_cast<std::int32_t>(threads.of_root(host, number_in(ev, s.waker_tid, -1)));
@@ -53,8 +53,8 @@ inline void note_state(SchedTimelines &sched, CpuRuns &runs, const Threads &thre
         if (ev.cpu < kNoWakerCpu) by.cpu = static_cast<std::uint16_t>(ev.cpu);
         sched.on_wake(host, ev.ts_ns, s.wake, number(s.tid), by);
     } else {
-        const std::int64_t tid = number(s.tid), off_ns = number_in(ev, s.off_at, 0),
-                           woken_ns = number_in(ev, s.woken_at, 0);
+        const auto time = [&](std::int32_t slot) { return threads.hosts.time(host, number_in(ev, slot, 0)); };
+        const std::int64_t tid = number(s.tid), off_ns = time(s.off_at), woken_ns = time(s.woken_at);
         if (off_ns > 0) sched.on_switch(host, kNoCpu, off_ns, tid, number_in(ev, s.prev_state, 0), -1);
         // Woken before it was off: while it was about to sleep.
         by.from = woken_from(number_in(ev, s.waker.irq, -1));

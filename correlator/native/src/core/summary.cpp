@@ -48,7 +48,7 @@ bool too_many_unseen(const BlockCounts &b) {
 // Of Core::Impl, which has no name here.
 template <class Impl>
 json losses_of(const Impl &m) {
-    const BlockCounts &b = m.block.counts();
+    const BlockCounts b = m.blocks.counts();
     const LinkCounts &l = m.linker.counts();
     const StitchCounts &s = m.stitcher.counts();
     return {{"discarded_events", m.discarded_events},
@@ -213,11 +213,13 @@ std::string Core::summary_json() const {
     out["ops"] = {{"complete", m.ops_complete}, {"incomplete", m.ops_incomplete},    {"tainted", m.ops_tainted},
                   {"unsplit", m.ops_unsplit},   {"without_request", m.unlinked_ops}, {"by_shape", m.ops_by_shape}};
     out["joins"] = {{"by_key", s.halves_joined}, {"by_order", s.halves_joined_by_order}};
-    out["hops"] = hops_of(m.linker.counts(), m.block.counts());
+    out["hops"] = hops_of(m.linker.counts(), m.blocks.counts());
     out["losses"] = losses_of(m);
     out["damaged"] = damaged_of(m);
     add_fates(m, out);
     for (const auto &[dev, name] : m.device_names) out["devices"][std::to_string(dev)] = name;
+    for (const auto &[dev, found] : m.identities.threads.hosts.devices())
+        out["host_devices"].push_back({{"dev", dev}, {"host", m.strings.at(found.host)}, {"own_dev", found.dev}});
     add_points(m, out);
     add_population(m, out);
     return json_text(std::move(out));

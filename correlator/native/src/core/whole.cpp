@@ -38,7 +38,8 @@ Fate Core::Impl::whole(const BoundClass &cls, const Event &ev) {
             static_cast<std::int32_t>(slots.number(ev, RecordSlots::kPid, -1)), names.of(ev, cls.comm_slot)};
         return Fate::kContext;
     }
-    const RequestRecord r = record_of(slots, ev);
+    if (identities.threads.hosts.several()) blocks.here(current_host).whole();
+    const RequestRecord r = record_of(slots, ev, identities.threads.hosts, current_host);
     if (cls.kind == ClassKind::kRequest) steps.request(r, current_host);
     else steps.bio(r, current_host);
     return take_steps(ev.ts_ns);

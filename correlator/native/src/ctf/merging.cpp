@@ -112,7 +112,7 @@ void Merging::begin(std::size_t number, std::size_t mapped) {
     s.prepare(mapped);
     feeds.push_back(Feed{&s, EventBlock(block_events_)});
     feeds.back().ended = true;  // in no order yet
-    if (const ClockMap &map = traces[trace_of[number]]->map) feeds.back().map = &map;
+    if (const ClockMap *map = traces[trace_of[number]]->map.get(); map && *map) feeds.back().map = map;
 }
 
 void Merging::go_on() {

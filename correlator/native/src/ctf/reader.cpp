@@ -37,7 +37,7 @@ std::vector<std::shared_ptr<Trace>> load_traces(const std::vector<std::string> &
         if (hosts.empty()) continue;
         const HostClock &host = hosts.at(out.size() - 1);
         out.back()->host_name = host.host;
-        out.back()->map = ClockMap(host.knots);
+        out.back()->map = std::make_shared<const ClockMap>(host.knots);
     }
     return out;
 }

@@ -245,6 +245,7 @@ std::vector<std::unique_ptr<Stream>> Survey::streams_of(const Trace &trace, Read
         if (!first) continue;
         StreamDecl decl;
         decl.host = trace.host();
+        decl.clock = trace.map;
         decl.domain = trace.domain();
         decl.path = files.front().bytes->path();
         decl.channel = channel_of(decl.path);

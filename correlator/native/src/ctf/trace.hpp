@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "ctf/clock_map.hpp"
 #include "ctf/metadata/types.hpp"
 #include "ctf/stream.hpp"
+#include "event/clock_map.hpp"
 
 namespace opline::ctf {
 
@@ -26,14 +26,17 @@ struct Trace {
     PacketLayout layout;
     std::map<std::uint64_t, StreamClass> classes;
     std::uint64_t frequency = 1'000'000'000;
-    std::string host_name;  // as a cluster has it; "": as the trace says
-    ClockMap map;           // to the cluster's clock
+    std::string host_name;                // as a cluster has it; "": as the trace says
+    std::shared_ptr<const ClockMap> map;  // to the cluster's clock; nullptr: times stay as they are
 
     std::string env(const char *name) const;  // "": it has none such
     std::string host() const;                 // "": it does not say
     Domain domain() const { return env("domain") == "kernel" ? Domain::kKernel : Domain::kUst; }
     // A raw value of its clock, as a time of the cluster's clock.
-    std::int64_t time_ns(std::uint64_t cycles) const { return map.at(to_ns(cycles, frequency)); }
+    std::int64_t time_ns(std::uint64_t cycles) const {
+        const std::int64_t own_ns = to_ns(cycles, frequency);
+        return map ? map->at(own_ns) : own_ns;
+    }
     const ClockDecl &clock() const { return meta.clocks.begin()->second; }
     // Throws Malformed.
     const StreamClassDecl &stream_class(const EventDecl &) const;

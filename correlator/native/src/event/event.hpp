@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,8 @@ struct FieldDecl {
 // stream instance, ordinal in the stream.
 enum class Domain : std::uint8_t { kUst = 0, kKernel = 1 };
 
+class ClockMap;
+
 // One CTF data stream (LTTng: one CPU of one channel).
 struct StreamDecl {
     std::string host;
@@ -35,6 +38,7 @@ struct StreamDecl {
     std::string channel;  // "" where the reader can't know it
     std::string path;     // for messages
     std::uint64_t instance = 0;
+    std::shared_ptr<const ClockMap> clock;  // by which its times were mapped; nullptr: they are as the host has them
 };
 
 struct ClassDecl {

@@ -14,6 +14,7 @@
 #include "base/flat_map.hpp"
 #include "event/event.hpp"
 #include "identity/cgroups.hpp"
+#include "identity/hosts.hpp"
 
 namespace opline {
 
@@ -27,10 +28,10 @@ constexpr std::int64_t kEndUntold = std::int64_t{1} << 31;
 constexpr bool is_untold_number(std::int64_t tid) { return tid >= kFirstUntold && tid < kEndUntold; }
 constexpr std::int64_t kOwnNumber = (std::int64_t{1} << 22) - 1;
 
-// The number to show: of a thread that no fact has told its own namespace's.
+// The number to show: without the host's, and of a thread that no fact has told its own namespace's.
 template <class Number>
 constexpr Number display_number(Number tid) {
-    return is_untold_number(tid) ? tid & static_cast<Number>(kOwnNumber) : tid;
+    return tid >= kFirstOfHosts && tid < kEndUntold ? tid & static_cast<Number>(kOwnNumber) : tid;
 }
 
 // What the kernel says of a thread. `tid`, `pid`: in the root PID namespace; `vtid`, `vpid`: in `pid_ns`.
@@ -46,9 +47,14 @@ class Threads {
         std::int64_t pid = -1;
     };
 
+    Threads() = default;
+    explicit Threads(Hosts of) : hosts(std::move(of)) {}
+
+    Hosts hosts;
     Cgroups cgroups;  // by the numbers that threads are known by
 
-    // Takes a fact. True: its number was another thread's before, of which nothing holds any more.
+    // Takes a fact, its numbers of the root namespace as hosts.thread() gives them. True: its number was another
+    // thread's before, of which nothing holds any more.
     bool learn(std::uint32_t host, const ThreadFact &fact);
 
     // By what numbers a thread is known that is called vtid and vpid in that namespace, at the time of an event.
@@ -65,6 +71,7 @@ class Threads {
     // By what number a thread of the root namespace is known: its own, but for one that was known by another before a
     // fact told who it is.
     std::int64_t of_root(std::uint32_t host, std::int64_t tid) const {
+        tid = hosts.thread(host, tid);
         if (aliases_.empty() || tid <= 0) return tid;
         const std::int64_t *alias = aliases_.find(key(host, tid));
         return alias ? *alias : tid;

@@ -6,11 +6,12 @@
 
 namespace opline {
 
-FileMaps::FileMaps(const std::vector<FileSpec> &specs) {
+FileMaps::FileMaps(const std::vector<FileSpec> &specs, const Hosts *hosts) : hosts_(hosts) {
     for (const auto &spec : specs) {
         const auto file = static_cast<std::uint32_t>(files_.size());
         File &f = files_.emplace_back();
         f.path = spec.path;
+        f.host = spec.host;
         f.dev = spec.dev;
         f.inode = spec.inode;
         f.changed = spec.changed;
@@ -41,6 +42,7 @@ FileMaps::Ranges FileMaps::merged(Ranges ranges) {
 
 bool FileMaps::fits(const File &f, std::uint32_t dev) const {
     if (f.has_disk) return true;
+    if (hosts_ && !f.of(hosts_->of_device(dev))) return false;
     std::uint64_t most = 0, here = 0;
     for (const auto &[device, count] : f.votes) {
         most = std::max(most, count);
@@ -78,23 +80,35 @@ bool FileMaps::has(std::uint32_t file, std::uint64_t in_file) const {
     return it != ranges.begin() && in_file < std::prev(it)->second;
 }
 
-std::uint32_t FileMaps::by_path(std::string_view path) const {
+std::uint32_t FileMaps::sole(std::uint32_t host) const {
+    std::uint32_t found = kNoFile;
     for (std::uint32_t i = 0; i < files_.size(); ++i)
-        if (files_[i].path == path) return i;
+        if (files_[i].of(host)) {
+            if (found != kNoFile) return kNoFile;
+            found = i;
+        }
+    return found;
+}
+
+std::uint32_t FileMaps::by_path(std::uint32_t host, std::string_view path) const {
+    for (std::uint32_t i = 0; i < files_.size(); ++i)
+        if (files_[i].path == path && files_[i].of(host)) return i;
     return kNoMap;
 }
 
-std::uint32_t FileMaps::by_inode(std::uint32_t dev, std::uint64_t inode) const {
+std::uint32_t FileMaps::by_inode(std::uint32_t host, std::uint32_t dev, std::uint64_t inode) const {
     std::uint32_t otherwise = kNoMap;
     for (std::uint32_t i = 0; i < files_.size(); ++i) {
+        if (!files_[i].of(host)) continue;
         if (files_[i].inode == inode && files_[i].dev == dev) return i;
         if (files_[i].inode == 0) otherwise = kNoFile;
     }
     return otherwise;
 }
 
-bool FileMaps::any_of(std::uint32_t dev) const {
-    return std::any_of(files_.begin(), files_.end(), [&](const File &f) { return f.inode != 0 && f.dev == dev; });
+bool FileMaps::any_of(std::uint32_t host, std::uint32_t dev) const {
+    return std::any_of(files_.begin(), files_.end(),
+                       [&](const File &f) { return f.inode != 0 && f.dev == dev && f.of(host); });
 }
 
 void FileMaps::seen(std::uint32_t file, std::uint32_t dev) {

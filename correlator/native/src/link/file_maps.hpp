@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "identity/hosts.hpp"
 #include "model/plan.hpp"
 
 namespace opline {
@@ -30,21 +31,24 @@ constexpr std::uint32_t kNoMap = kNoFile - 1;         // known, and it has no ma
 
 class FileMaps {
   public:
-    explicit FileMaps(const std::vector<FileSpec> &);
+    // `hosts`: of a joined run, in which a file is of one host.
+    explicit FileMaps(const std::vector<FileSpec> &, const Hosts *hosts = nullptr);
 
     bool empty() const { return extents_[0].empty() && extents_[1].empty(); }
     std::size_t size() const { return files_.size(); }
+    // The only file of that host that has a map; kNoFile: it has none, or several.
+    std::uint32_t sole(std::uint32_t host) const;
     // The parts of the run that files have, in order. `within` is the same run inside its partition; it is the run
     // itself where no partition was seen. `out` is overwritten.
     void find(const Sectors &run, const Sectors &within, std::vector<MappedPart> &out) const;
     // The file, or some file where it is kNoFile, has the sector.
     bool has(std::uint32_t file, std::uint64_t in_file) const;
-    // By its path; kNoMap: none.
-    std::uint32_t by_path(std::string_view path) const;
+    // By its path on that host; kNoMap: none.
+    std::uint32_t by_path(std::uint32_t host, std::string_view path) const;
     // By its file system and inode. kNoMap: one that has no map; kNoFile: nobody knows, there are maps without inodes.
-    std::uint32_t by_inode(std::uint32_t dev, std::uint64_t inode) const;
+    std::uint32_t by_inode(std::uint32_t host, std::uint32_t dev, std::uint64_t inode) const;
     // A file of the file system with this number has a map.
-    bool any_of(std::uint32_t dev) const;
+    bool any_of(std::uint32_t host, std::uint32_t dev) const;
     bool changed(std::uint32_t file) const { return files_[file].changed; }
     const std::string &path(std::uint32_t file) const { return files_[file].path; }
     // An op's data was seen there. A file whose disk nobody named is believed to lie where most of its data was seen.
@@ -62,8 +66,10 @@ class FileMaps {
     };
     struct File {
         std::string path;
+        std::uint32_t host = 0;  // pool id; 0: of a run of one host
         std::uint32_t dev = 0;
         std::uint64_t inode = 0;
+        bool of(std::uint32_t some_host) const { return host == 0 || host == some_host; }
         bool changed = false, has_disk = false;
         std::vector<std::pair<std::uint32_t, std::uint64_t>> votes;  // (device, how often)
         Ranges ranges;
@@ -71,6 +77,7 @@ class FileMaps {
     bool fits(const File &, std::uint32_t dev) const;
     void find_in(const std::vector<Extent> &, const Sectors &, bool by_disk, std::vector<MappedPart> &) const;
 
+    const Hosts *hosts_;
     std::vector<File> files_;
     Ranges any_;                      // of any file
     std::vector<Extent> extents_[2];  // with their disk; without, where disk is 0. By (disk, physical)

@@ -12,7 +12,13 @@ bool of_pages(const BioLink &link) { return link.shared && !link.shared->pages.e
 }  // namespace
 
 Linker::Linker(OpLocator &locator, const Plan &plan, StringPool &strings)
-    : l_{locator, strings, FileMaps(plan.files), Processes(strings, locator.identities()), {}, {}, {}},
+    : l_{locator,
+         strings,
+         FileMaps(plan.files, &locator.identities().hosts),
+         Processes(strings, locator.identities()),
+         {},
+         {},
+         {}},
       syncs_(l_, plan, links_, places_) {
     auto has_io = [](const PointSpec &p) { return p.in_flight != IoWindow::kNone; };
     if (std::any_of(plan.points.begin(), plan.points.end(), has_io))

@@ -9,10 +9,11 @@ Target &PlaceRules::target_of(const Op &op) {
     Target &t = targets_.of(op.target);
     if (!t.resolved) {
         t.resolved = true;
-        if (l_.maps.size() == 1) t.file = 0;
-        if (!op.file_name.empty()) t.file = l_.maps.by_path(op.file_name);
-        if (op.inode != 0 && !l_.maps.empty()) t.file = l_.maps.by_inode(op.file_dev, op.inode);
-        t.stacked = op.inode != 0 && t.file == kNoMap && !l_.maps.any_of(op.file_dev);
+        const std::uint32_t host = op.target_host;
+        t.file = l_.maps.sole(host);
+        if (!op.file_name.empty()) t.file = l_.maps.by_path(host, op.file_name);
+        if (op.inode != 0 && !l_.maps.empty()) t.file = l_.maps.by_inode(host, op.file_dev, op.inode);
+        t.stacked = op.inode != 0 && t.file == kNoMap && !l_.maps.any_of(host, op.file_dev);
     }
     return t;
 }

@@ -181,9 +181,35 @@ FileSpec file_spec(const json &f) {
     }
     out.start_sector = f.at("start_sector").get<std::uint64_t>();
     out.changed = f.at("changed").get<bool>();
+    out.host_name = f.value("host", std::string());
     for (const auto &e : f.at("extents"))
         out.extents.push_back(
             {e.at(0).get<std::uint64_t>(), e.at(1).get<std::uint64_t>(), e.at(2).get<std::uint64_t>()});
+    return out;
+}
+
+std::vector<DeviceSpec> device_specs(const json &object) {
+    std::vector<DeviceSpec> out;
+    if (auto it = object.find("devices"); it != object.end())
+        for (const auto &d : *it) {
+            DeviceSpec &spec = out.emplace_back();
+            d.at("dev").get_to(spec.dev);
+            d.at("queues").get_to(spec.queues);
+            if (auto fua = d.find("fua"); fua != d.end()) spec.fua = fua->get<bool>();
+        }
+    return out;
+}
+
+std::vector<StackSpec> stack_specs(const json &object) {
+    std::vector<StackSpec> out;
+    if (auto it = object.find("stacks"); it != object.end())
+        for (const auto &s : *it) {
+            StackSpec &spec = out.emplace_back();
+            s.at("number").get_to(spec.number);
+            spec.cause = s.value("cause", std::string());
+            spec.vague = s.value("vague", false);
+            spec.end = s.value("end", std::string());
+        }
     return out;
 }
 
@@ -248,21 +274,16 @@ Plan parse_plan(const std::string &json_text) {
             for (const auto &l : *it)
                 plan.lost.push_back(
                     {l.at("why").get<std::string>(), time_or_none(l.at("begin_ns")), time_or_none(l.at("end_ns"))});
-        plan.with_block = doc.value("block", true);
         plan.providers = providers_of(doc);
         if (auto it = doc.find("clock_bounds"); it != doc.end()) it->get_to(plan.clock_bounds);
         if (auto it = doc.find("population"); it != doc.end()) it->get_to(plan.population);
-        if (auto it = doc.find("devices"); it != doc.end())
-            for (const auto &d : *it) {
-                DeviceSpec &spec = plan.devices.emplace_back();
-                d.at("dev").get_to(spec.dev);
-                d.at("queues").get_to(spec.queues);
-                if (auto fua = d.find("fua"); fua != d.end()) spec.fua = fua->get<bool>();
-            }
-        if (auto it = doc.find("stacks"); it != doc.end())
-            for (const auto &s : *it)
-                plan.stacks.push_back({s.at("number").get<std::int32_t>(), s.value("cause", std::string()),
-                                       s.value("vague", false), s.value("end", std::string())});
+        plan.devices = device_specs(doc);
+        plan.stacks = stack_specs(doc);
+        if (auto it = doc.find("hosts"); it != doc.end())
+            for (const auto &h : *it)
+                plan.hosts.push_back({h.at("name").get<std::string>(),
+                                      h.value("population", std::vector<std::int32_t>()), device_specs(h),
+                                      stack_specs(h)});
         return plan;
     } catch (const json::exception &e) {
         throw std::runtime_error(std::string("Cannot use the plan: ") + e.what());

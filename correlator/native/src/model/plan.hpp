@@ -171,6 +171,8 @@ struct FileSpec {
     std::uint64_t start_sector = 0;
     bool changed = false;
     std::vector<Extent> extents;
+    std::string host_name;   // of a joined run; "": the only one
+    std::uint32_t host = 0;  // its pool id
 };
 
 // The recorder knows that something is missing there; no time: from the begin, or to the end.
@@ -181,6 +183,7 @@ struct LostSpec {
 
 // What the recorder read in sysfs of a block device.
 struct DeviceSpec {
+    std::uint32_t host = 0;  // pool id; 0: of a run of one host
     std::uint32_t dev = 0;
     std::vector<std::vector<std::uint32_t>> queues;  // CPUs of each hardware queue, by its number
     std::optional<bool> fua;                         // it takes FUA writes
@@ -189,9 +192,18 @@ struct DeviceSpec {
 // What a kernel stack of the recording tells, in words; "": nothing.
 struct StackSpec {
     std::int32_t number = -1;
-    std::string cause;   // what a thread that sleeps in it waits for
-    bool vague = false;  // many things end such a sleep: what ends it tells more
-    std::string end;     // what a context that wakes a thread in it ends
+    std::string cause;       // what a thread that sleeps in it waits for
+    bool vague = false;      // many things end such a sleep: what ends it tells more
+    std::string end;         // what a context that wakes a thread in it ends
+    std::uint32_t host = 0;  // pool id; 0: of a run of one host
+};
+
+// A host of a joined run, and what its own plan would say.
+struct HostSpec {
+    std::string name;
+    std::vector<std::int32_t> population;
+    std::vector<DeviceSpec> devices;
+    std::vector<StackSpec> stacks;
 };
 
 struct Plan {
@@ -212,9 +224,9 @@ struct Plan {
     Providers providers;                   // of applications' collectors
     // Of a cluster: from each time on, how far times of two hosts may be apart from what they seem, in order.
     std::vector<std::pair<std::int64_t, std::int64_t>> clock_bounds;
-    bool with_block = true;     // block events count; false: nobody looks at them
-    bool threads_work = false;  // a point says for which op its thread works
-    bool behind = false;        // a stage is cut by what threads did for others
+    std::vector<HostSpec> hosts;  // of a joined run; empty: of one host
+    bool threads_work = false;    // a point says for which op its thread works
+    bool behind = false;          // a stage is cut by what threads did for others
 };
 
 // The clocks' bound at a time: 0 of one host.

@@ -124,7 +124,7 @@ struct OpFacts {
     std::int64_t offset_bytes = 0, length_bytes = 0;
     // what it reads or writes: its process and, where the model names one, the file
     std::uint64_t target = 0;
-    std::uint32_t host = 0;
+    std::uint32_t host = 0, target_host = 0;
     std::uint32_t op_class = 0;  // pool id; 0: not named
     std::uint32_t end_order = 0;
     std::int32_t pid = -1;

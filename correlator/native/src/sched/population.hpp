@@ -42,15 +42,20 @@ class Population {
     static constexpr std::int64_t kStartUpParts = 20;
     static constexpr std::size_t kMostOthers = 1u << 14;  // pairs of process and device; counted together beyond
 
-    explicit Population(std::vector<std::int32_t> roots) : roots_(std::move(roots)), known_(!roots_.empty()) {}
+    // `several`: of a joined run, whose numbers of processes tell the hosts apart. It has a population if every host's
+    // recording tells its own, which is for the plan to say.
+    explicit Population(std::vector<std::int32_t> roots, bool several = false)
+        : roots_(std::move(roots)), known_(!roots_.empty()), several_(several) {}
 
     // The trace has events of the recorded processes.
-    void told() { known_ = true; }
+    void told() { known_ = known_ || !several_; }
     bool known() const { return known_; }
 
+    // Is the process of another host than the recorded ones are?
+    bool elsewhere(std::uint32_t host) const { return has_host_ && !several_ && host != host_; }
     // Ordinal of the program that the process runs, from 1. 0: it is none of the population's.
     std::uint32_t run_of(std::uint32_t host, std::int32_t pid) {
-        if (!known() || pid <= 0 || (has_host_ && host != host_)) return 0;
+        if (!known() || pid <= 0 || elsewhere(host)) return 0;
         if (pid != recent_pid_) {
             const std::uint32_t *run = runs_of_.find(pid);
             recent_run_ = run ? *run : is_root(pid) ? begin(pid, 0, kNoTime) : 0;
@@ -63,7 +68,7 @@ class Population {
     // `all`: the trace tells of every process of the machine. `pid`: of a fork the new process.
     void step(ProcessStep what, bool all, std::uint32_t host, std::int32_t pid, std::int32_t parent, std::uint32_t comm,
               std::int64_t ts_ns) {
-        if (pid <= 0 || (has_host_ && host != host_)) return;
+        if (pid <= 0 || elsewhere(host)) return;
         const std::uint32_t known = run_of(host, what == ProcessStep::kFork ? parent : pid);
         const bool ours = !all || known != 0;
         if (what == ProcessStep::kFork || what == ProcessStep::kExit || ours)
@@ -142,7 +147,7 @@ class Population {
     }
 
     std::vector<std::int32_t> roots_;  // that have not ended
-    bool known_, has_host_ = false;
+    bool known_, several_, has_host_ = false;
     std::uint32_t host_ = 0;
     std::vector<ProgramRun> runs_;
     FlatMap<std::int32_t, std::uint32_t> runs_of_;  // ordinals in runs_, by process

@@ -5,8 +5,8 @@
 
 namespace opline {
 
-Attributor::Attributor(const Plan &plan, StringPool &strings, const ThreadPoints &thread_points)
-    : plan_(plan), strings_(strings), thread_points_(thread_points) {
+Attributor::Attributor(const Plan &plan, StringPool &strings, const ThreadPoints &thread_points, const Hosts &hosts)
+    : plan_(plan), strings_(strings), thread_points_(thread_points), hosts_(hosts) {
     work_ = strings.intern("work");
     wait_ = strings.intern("wait");
     unknown_ = strings.intern("unknown");

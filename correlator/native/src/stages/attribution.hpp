@@ -9,6 +9,7 @@
 
 #include "base/flat_map.hpp"
 #include "base/strings.hpp"
+#include "identity/hosts.hpp"
 #include "model/plan.hpp"
 #include "op/op.hpp"
 #include "op/thread_points.hpp"
@@ -62,7 +63,7 @@ struct Attribution {
 
 class Attributor {
   public:
-    Attributor(const Plan &plan, StringPool &strings, const ThreadPoints &);
+    Attributor(const Plan &plan, StringPool &strings, const ThreadPoints &, const Hosts &);
     // `out` is overwritten. Ended ops only get stages; an op without end gets its transitions alone. What is the same
     // for all ops of a shape is found once: then `transitions` are filled for who wants them only. True: it was found
     // before, or could be kept.
@@ -147,6 +148,7 @@ class Attributor {
     const Plan &plan_;
     StringPool &strings_;
     const ThreadPoints &thread_points_;
+    const Hosts &hosts_;
     bool with_transitions_ = true;
     bool keeps_waits_ = false;  // whole, to be cut later: what their threads did is no matter of an op's shape
     FlatMap<std::uint32_t, WaitNames> wait_names_;

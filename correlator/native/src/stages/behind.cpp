@@ -101,7 +101,8 @@ std::uint32_t Attributor::piece_name(const Op &op, std::uint32_t wait, const Thr
 
 // What the thread did before its first point in the wait is known if it was at that op already, or tells when it waits.
 bool Attributor::cut_by_thread(Attribution &a, const Wait &w) {
-    const ThreadPoints::Thread *thread = w.tid > 0 ? thread_points_.of(a.op->host, w.tid) : nullptr;
+    const std::uint32_t host = hosts_.of_thread(w.tid, a.op->host);
+    const ThreadPoints::Thread *thread = w.tid > 0 ? thread_points_.of(host, w.tid) : nullptr;
     if (!thread) return false;
     const ThreadPoints::Points &all = thread->points;
     const auto earlier = [](const ThreadPoint &p, std::int64_t at) { return p.ts_ns < at; };

@@ -6,7 +6,8 @@
 namespace opline {
 
 OpDetails::OpDetails(Stitching &s, OpLives &lives) : s_(s), lives_(lives) {
-    for (const auto &f : s.plan.files) name_file(FileNames::kAnyHost, f.dev, f.inode, s.strings.intern(f.path));
+    for (const auto &f : s.plan.files)
+        name_file(f.host != 0 ? f.host : FileNames::kAnyHost, f.dev, f.inode, s.strings.intern(f.path));
 }
 
 // The point's name with the field's value in it.
@@ -54,7 +55,7 @@ void OpDetails::decorate(Op &op, const Passage &p) {
 void OpDetails::name_late(Op &op, std::int64_t first_tid) {
     if (op.cgroup == 0) op.cgroup = s_.identities.cgroups.of_thread(op.host, op.pid, first_tid);
     if (!with_objects_ || !op.object.empty() || op.inode == 0) return;
-    if (const auto path = file_names_.path(op.host, op.file_dev, op.inode)) op.object = s_.strings.at(path);
+    if (const auto path = file_names_.path(op.target_host, op.file_dev, op.inode)) op.object = s_.strings.at(path);
 }
 
 void OpDetails::decorate_with_file(Op &op, const Passage &p) {
@@ -72,9 +73,11 @@ void OpDetails::decorate_with_file(Op &op, const Passage &p) {
             b.add(s.bits());
         }
         op.target = b.lo;
+        op.target_host = p.who.host;
     } else if (spec.field.file.empty() && (spec.in_flight == IoWindow::kBegin || spec.sync == IoWindow::kBegin) &&
                op.target == thread_key(op.host, op.pid)) {
         op.target = thread_key(op.host, pid);  // an op may begin in another process
+        op.target_host = p.who.host;
     }
     if (bp.inode_slot != kNoSlot && bp.file_dev_slot != kNoSlot && ev.slots[bp.inode_slot].bits() != 0) {
         op.inode = ev.slots[bp.inode_slot].bits();
@@ -83,6 +86,7 @@ void OpDetails::decorate_with_file(Op &op, const Passage &p) {
         b.add(op.file_dev);
         b.add(op.inode);
         op.target = b.lo;
+        op.target_host = p.who.host;
     }
     if (spec.in_flight == IoWindow::kBegin && !op.io_open &&
         op.has_offset) {  // the length may be what the call returns

@@ -27,7 +27,7 @@ class OpLives {
         Op &op = ops_.create();
         op.begin_ns = begin_ns;
         op.target = thread_key(host, pid);
-        op.host = host;
+        op.host = op.target_host = host;
         op.pid = pid;
         op.cgroup = s_.identities.cgroups.of_thread(host, pid, tid);
         if (s_.population.known()) {

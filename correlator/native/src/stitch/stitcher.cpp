@@ -46,8 +46,9 @@ BoundPoint *Stitcher::choose(BoundClass &cls, const Event &ev, const ThreadId &w
 // The one way of an event of a point: its rule is chosen, its op is found (resolve), and the op gets what it says
 // (apply).
 Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
-    const auto pid = static_cast<std::int32_t>(number_in(ev, cls.pid_slot, -1));
-    const std::int64_t tid = number_in(ev, cls.tid_slot, -1);
+    const Hosts &hosts = s_.identities.hosts;
+    const auto pid = static_cast<std::int32_t>(hosts.thread(host, number_in(ev, cls.pid_slot, -1)));
+    const std::int64_t tid = hosts.thread(host, number_in(ev, cls.tid_slot, -1));
     const ThreadId who{host, pid, tid, s_.identities.life(host, pid), s_.identities.life(host, tid)};
     bool broken = false;
     BoundPoint *bp = cls.only ? cls.only : choose(cls, ev, who, broken);

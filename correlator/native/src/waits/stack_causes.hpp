@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the kernel stacks of a sleeper and of its waker tell of a wait, in words. The recording has judged each stack
-// (opline/readers/causes.py). A number stands for one stack of one recording.
+// (opline/readers/causes.py). A number stands for one stack of one recording;
+// in a joined run, of one host.
 #pragma once
 #include <cstdint>
 
@@ -14,13 +15,13 @@ class StackCauses {
   public:
     void know(const StackSpec &spec, StringPool &strings) {
         const auto word = [&](const std::string &text) { return text.empty() ? 0 : strings.intern(text); };
-        stacks_[spec.number] = {word(spec.cause), word(spec.end), spec.vague};
+        stacks_[key(spec.host, spec.number)] = {word(spec.cause), word(spec.end), spec.vague};
     }
-    // The cause of a wait with these stacks (-1: none): pool id; 0: they tell nothing.
-    std::uint32_t of(std::int32_t sleeper, std::int32_t waker) const {
-        const Words *slept = sleeper < 0 ? nullptr : stacks_.find(sleeper);
+    // The cause of a wait with these stacks of a host (-1: none): pool id; 0: they tell nothing.
+    std::uint32_t of(std::uint32_t host, std::int32_t sleeper, std::int32_t waker) const {
+        const Words *slept = find(host, sleeper);
         if (slept && slept->cause != 0 && !slept->vague) return slept->cause;
-        const Words *woke = waker < 0 ? nullptr : stacks_.find(waker);
+        const Words *woke = find(host, waker);
         return woke && woke->end != 0 ? woke->end : slept ? slept->cause : 0;
     }
 
@@ -29,7 +30,15 @@ class StackCauses {
         std::uint32_t cause = 0, end = 0;  // pool ids
         bool vague = false;
     };
-    FlatMap<std::int32_t, Words> stacks_;
+    static std::uint64_t key(std::uint32_t host, std::int32_t number) {
+        return std::uint64_t{host} << 32 | static_cast<std::uint32_t>(number);
+    }
+    const Words *find(std::uint32_t host, std::int32_t number) const {
+        if (number < 0 || stacks_.empty()) return nullptr;
+        const Words *known = stacks_.find(key(host, number));
+        return known ? known : stacks_.find(key(0, number));  // of a run of one host
+    }
+    FlatMap<std::uint64_t, Words> stacks_;
 };
 
 }  // namespace opline

@@ -108,7 +108,7 @@ const DoneRequest *WaitChains::completion(const On &on, const ThreadSpell &spell
 
 std::uint32_t WaitChains::cause_of(const ThreadSpell &spell) const {
     if (!spell.woken || spell.run == ThreadRun::kRunnable) return 0;
-    return causes.of(spell.by.stack, spell.by.waker_stack);
+    return causes.of(host_, spell.by.stack, spell.by.waker_stack);
 }
 
 void WaitChains::sleep(const On &thread, const ThreadSpell &spell, std::int64_t begin_ns, std::int64_t end_ns) {
@@ -211,6 +211,7 @@ const WaitChains::WholeWait &WaitChains::whole(std::uint32_t host, std::int64_t 
 
 void WaitChains::explain(std::uint32_t host, std::int64_t tid, std::int64_t begin_ns, std::int64_t end_ns,
                          std::uint32_t stage, Parts &parts) {
+    host_ = host;
     sched_.each_spell(host, tid, begin_ns, end_ns, [&](const ThreadSpell &spell) {
         const bool waits = spell.run != ThreadRun::kOnCpu && spell.run != ThreadRun::kGone;
         if (!waits || spell.begin_ns == spell.end_ns) return true;

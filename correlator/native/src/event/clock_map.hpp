@@ -11,7 +11,7 @@
 
 #include "event/event.hpp"
 
-namespace opline::ctf {
+namespace opline {
 
 class ClockMap {
   public:
@@ -46,6 +46,20 @@ class ClockMap {
         std::size_t nowhere = knots_.size();
         return at(own_ns, nowhere);
     }
+    // A time of the host's own clock that at() makes this one. A clock that is fast has two of a nanosecond now and
+    // then: the first.
+    std::int64_t own_at(std::int64_t ns) const {
+        if (knots_.empty() || ns == kNoTime) return ns;
+        const auto behind = std::lower_bound(knots_.begin(), knots_.end(), ns,
+                                             [](const Knot &k, std::int64_t at_ns) { return k.second < at_ns; });
+        if (behind == knots_.begin()) return moved(ns, {knots_.front().second, knots_.front().first});
+        const auto [from, to] = *std::prev(behind);
+        if (behind == knots_.end()) return moved(ns, {to, from});
+        const auto [next_from, next_to] = *behind;
+        // the least own time whose rise, rounded down, is the wanted one
+        const auto run = static_cast<__int128>(ns - to) * (next_from - from), rise = __int128{next_to - to};
+        return from + static_cast<std::int64_t>((run + rise - 1) / rise);
+    }
 
   private:
     static std::int64_t moved(std::int64_t ns, const Knot &knot) {
@@ -55,4 +69,4 @@ class ClockMap {
     std::vector<Knot> knots_;
 };
 
-}  // namespace opline::ctf
+}  // namespace opline

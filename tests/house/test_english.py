@@ -23,7 +23,7 @@ PAGES = (
     "README.md", "docs/README.md", "docs/block.md", "docs/capture.md", "docs/coming-from.md", "docs/compare.md",
     "docs/elsewhere.md", "docs/glossary.md", "docs/hosts.md", "docs/install.md", "docs/losses.md", "docs/model.md",
     "docs/performance.md", "docs/probes.md", "docs/python.md", "docs/recipes.md", "docs/report.md",
-    "docs/security.md", "docs/syscalls.md", "docs/tables.md", "docs/tour.md", "docs/why.md",
+    "docs/scale.md", "docs/security.md", "docs/syscalls.md", "docs/tables.md", "docs/tour.md", "docs/why.md",
     "docs/your-program.md",
 )  # fmt: skip
 

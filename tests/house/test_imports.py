@@ -90,6 +90,7 @@ ROOMS = {
         "export",
         "view",
         "hosts",
+        "engine",
         "api",
     ),
 }

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 #: Packages of extras, by the name of the module.
-EXTRAS = {"matplotlib": "plot", "networkx": "graph"}
+EXTRAS = {"dask": "dask", "distributed": "dask", "matplotlib": "plot", "networkx": "graph"}
 
 
 def missing_extra(error: Exception) -> str | None:

@@ -100,15 +100,19 @@ def result(
     buckets = buckets_of(asked, unit)
     if asked.compat and asked.style not in OF_IOLATENCY:
         raise UsageError("--compat is for --style iolatency and iolatency_micro.")
-    rows = io_filter.rows_of(run, filters, _beside(asked, filters))
+    rows = io_filter.rows_of(run, filters, source_beside(asked, filters))
     series = series_of(rows, interval_ns, count)
-    if asked.fits:
-        split = Fine(DURATIONS[unit])
-        fine = Histograms(_counted(run, asked, rows, series, split), series, split, unit, rows)
-        coarse = fine.in_powers_of_two()
-        return table(run, asked, filters, coarse, shown=fine if coarse.spread <= NARROW else coarse)
-    counted = _counted(run, asked, rows, series, buckets)
-    return table(run, asked, filters, Histograms(counted, series, buckets, unit, rows))
+    buckets = Fine(DURATIONS[unit]) if asked.fits else buckets
+    counted = counted_of(run, asked, rows, series, buckets)
+    return fitted(run, asked, filters, Histograms(counted, series, buckets, unit, rows))
+
+
+def fitted(run: Run | None, asked: HistOptions, filters: IoFilters, found: Histograms) -> ResultTable:
+    """The table of what was counted; where rows are to fit the range, that is in quarters of powers of two."""
+    if not asked.fits:
+        return table(run, asked, filters, found)
+    coarse = found.in_powers_of_two()
+    return table(run, asked, filters, coarse, shown=found if coarse.spread <= NARROW else coarse)
 
 
 def table(
@@ -152,7 +156,7 @@ def unit_of(asked: HistOptions) -> str:
     return unit
 
 
-def _beside(asked: HistOptions, filters: IoFilters) -> Source | None:
+def source_beside(asked: HistOptions, filters: IoFilters) -> Source | None:
     """What --beside means: a group for each of the two start points. Raises UsageError."""
     from opline_analyses.block.io_sources import beside, source_of
 
@@ -164,7 +168,7 @@ def _beside(asked: HistOptions, filters: IoFilters) -> Source | None:
     return beside(*(source_of(filters.of, start, filters.end, filters.tainted) for start in starts))
 
 
-def _counted(
+def counted_of(
     run: Run, asked: HistOptions, rows: io_filter.Rows, series: Series, buckets: Buckets
 ) -> list[tuple[int, Cells]]:
     """The cells of each interval."""

@@ -37,6 +37,24 @@ def result(
     per_device: bool = True,
 ) -> ResultTable:
     """Of the I/Os that are meant, for each of ``count`` intervals at most; `Row`s were found. Raises UsageError."""
+    found, series = rows_and_series(run, filters, interval_ns, count, style, per_device)
+    return table(found, series, style, per_device)
+
+
+def table(found: list[Row], series: Series, style: str, per_device: bool) -> ResultTable:
+    """The rows as a result."""
+    head = {"schema": "opline iostat 1", "zero_ns": series.zero_ns}
+    return ResultTable(
+        iostat.COLUMNS, [tuple(row.record().values()) for row in found], found=found,
+        text=lambda _: text(found, series, style, per_device),
+        document=lambda t: {**head, "rows": list(t.items())},
+    )  # fmt: skip
+
+
+def rows_and_series(
+    run: Run, filters: IoFilters, interval_ns: int | None, count: int | None, style: str, per_device: bool
+) -> tuple[list[Row], Series]:
+    """The rows, and the intervals that they are of. Raises UsageError."""
     if filters.of == "requests" and style != "dtrace":
         start = filters.start or await_begins(run)
         filters = filters.replaced(start=start, end=filters.end or "end")
@@ -52,12 +70,7 @@ def result(
     others = sum(row.others.count for row in found)
     if style == "dtrace" and others:
         talk(f"{others} flushes and discards are neither reads nor writes: --style linux has them in o/s.")
-    head = {"schema": "opline iostat 1", "zero_ns": series.zero_ns}
-    return ResultTable(
-        iostat.COLUMNS, [tuple(row.record().values()) for row in found], found=found,
-        text=lambda _: text(found, series, style, per_device),
-        document=lambda t: {**head, "rows": list(t.items())},
-    )  # fmt: skip
+    return found, series
 
 
 def _while_they_ran(run: Run) -> io_filter.Window:

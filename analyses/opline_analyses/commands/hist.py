@@ -10,6 +10,8 @@ from opline.readers.registry import COUNTS
 from opline_analyses.block import io_filter
 from opline_analyses.block.hist_result import Histograms, HistOptions, buckets_of, summed, table, unit_of
 from opline_analyses.commands.common import add_form, add_intervals, add_run, interval_ns, opened, write
+from opline_analyses.commands.engines import HELP as ENGINE
+from opline_analyses.commands.engines import add_engine, answers, refuse, status, wanted
 from opline_analyses.commands.options import add_io_filters, io_filters
 from opline_analyses.commands.other_inputs import add_inputs, asked_of, counts_of, interval_of_oracle, without_ios
 from opline_analyses.counts.inputs import kind_as_asked
@@ -26,7 +28,7 @@ LACKS = {
 }
 INTERMIXED = True  # INTERVAL and COUNT also behind options
 STYLES = ("table", "iolatency", "iolatency_micro", "hist_log", "biolatency", "latencymap")
-EXAMPLES = """\
+EXAMPLES = f"""\
 Each I/O counts once, in the interval of its completion. The counts of all
 intervals sum to the number of I/Os. A bucket holds low <= latency < high.
 Standard error has the number of uncounted I/Os, and the reason (no completion,
@@ -39,7 +41,7 @@ iolatency_micro has I/Os per second and the time waited, in us per second, exact
 LatencyMap.py. opline also reads histograms of other tools: PyLatencyMap's
 records, SystemTap's, DTrace's, bcc's and bpftrace's text, biolatency -j,
 NetApp's counters; and Oracle's 10046 trace.
-
+{ENGINE}
 examples:
   opline hist run1
   opline hist run1 1 --per device
@@ -55,6 +57,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     add_options(parser)
     add_inputs(parser)
+    add_engine(parser)
     parser.add_argument("--beside", metavar="POINT", help="also from this start point, side by side: -Q --beside issue")
     parser.add_argument("--unitstime", metavar="U", help="of two columns: the unit of the times (s, ms, us, ns)")
 
@@ -95,11 +98,36 @@ def run(args: argparse.Namespace) -> int:
     if (kind := kind_as_asked(args.run, args.unitstime)) is not None:
         args.interval = interval_of_oracle(args, kind) or args.interval
         return _of_counts(args, kind) if kind.HAS == COUNTS else _of_values(args, kind)
+    if wanted(args):
+        return _of_many(args)
     filters, interval, asked = io_filters(args), interval_ns(args), hist_options(args)
     buckets_of(asked, unit_of(asked))  # what can't be is said before a run is made
     with opened(args, tables=tables_needed(filters)) as opened_run:
         write(args, hist(opened_run, filters, asked, interval_ns=interval, count=args.count))
     return 0
+
+
+def _of_many(args: argparse.Namespace) -> int:
+    """Prints the histograms of several recordings, by an engine."""
+    from opline_analyses.base.quantities import DURATIONS, Limits
+    from opline_analyses.block.hist_result import fitted
+    from opline_analyses.block.io_sources import source_of
+    from opline_analyses.engine import added
+    from opline_analyses.intervals.buckets import Fine
+
+    refuse(args, {"timestamps": "--timestamps"})
+    filters, asked = io_filters(args), hist_options(args)
+    unit = unit_of(asked)
+    buckets = Fine(DURATIONS[unit]) if asked.fits else buckets_of(asked, unit)
+    wish = {"filters": vars(filters), "asked": vars(asked.replaced(cumulative=False)), "count": args.count}
+    found = answers(args, "hist", wish | {"interval_ns": interval_ns(args)})
+    series = added.series(found.summaries)
+    counted = added.intervals(found.summaries, series)
+    source = source_of(filters.of, filters.start, filters.end, filters.tainted)
+    rows = io_filter.Rows(source, "", (), Limits(), io_filter.Window(), 0, 0)
+    shown = Histograms(summed(counted) if asked.sums else counted, series, buckets, unit, rows)
+    write(args, fitted(None, asked, filters, shown))
+    return status(args, found)
 
 
 def hist_options(args: argparse.Namespace) -> HistOptions:

@@ -16,11 +16,13 @@ from opline_analyses.commands.common import (
     tell_not_yours,
     write,
 )
+from opline_analyses.commands.engines import HELP as ENGINE
+from opline_analyses.commands.engines import add_engine, answers, status, wanted
 from opline_analyses.commands.options import add_io_filters, io_filters
 from opline_analyses.runs.not_yours import background_line
 
 if TYPE_CHECKING:
-    pass
+    from opline_analyses.block.io_filter import IoFilters
 
 NAME = "iostat"
 HELP = "rates, sizes, latencies, queue and utilisation per interval"
@@ -31,7 +33,7 @@ LACKS = {
 }
 INTERMIXED = True  # INTERVAL and COUNT also behind options
 STYLES = ("dtrace", "linux", "solaris")
-EXAMPLES = """\
+EXAMPLES = f"""\
 A row per device, as iostat -x of sysstat: r_await and w_await in ms; o/s
 flushes and discards; areq-sz in KiB; aqu-sz and %util exact, of all I/Os in
 flight in the interval. Without INTERVAL the row is of the whole run. The
@@ -43,7 +45,7 @@ event. An I/O counts in the interval of its completion.
 --style dtrace: seven columns of all devices together, latencies from issue to
 completion. --style solaris: wait and %w before the issue, actv and %b at the
 device.
-
+{ENGINE}
 examples:
   opline iostat run1
   opline iostat run1 1
@@ -55,6 +57,7 @@ examples:
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser)
+    add_engine(parser)
     add_options(parser)
 
 
@@ -87,9 +90,26 @@ def run(args: argparse.Namespace) -> int:
     check(args)
     style, per_device = style_of(args)
     interval, filters = interval_ns(args), io_filters(args)
+    if wanted(args):
+        return _of_many(args, filters, interval)
     with opened(args, tables=tables_needed(filters), whole=True) as opened_run:
         tell_not_yours(background_line(opened_run))
         write(args, iostat(
             opened_run, filters, interval_ns=interval, count=args.count, style=style, per_device=per_device
         ))  # fmt: skip
     return 0
+
+
+def _of_many(args: argparse.Namespace, filters: IoFilters, interval: int | None) -> int:
+    """Prints the rows of several recordings, by an engine."""
+    from opline_analyses.block.iostat_result import table
+    from opline_analyses.engine import added
+
+    style, per_device = style_of(args)
+    if interval is None and not per_device:
+        raise UsageError(f"--style {style} adds intervals of equal length: give INTERVAL.")
+    wish = {"filters": vars(filters), "interval_ns": interval, "count": args.count, "style": style}
+    found = answers(args, "iostat", wish | {"per_device": per_device})
+    rows = added.iostat_rows(found.names, found.summaries, per_device)
+    write(args, table(rows, added.series(found.summaries), style, per_device))
+    return status(args, found)

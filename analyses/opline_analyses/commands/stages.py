@@ -7,6 +7,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from opline.correlation import recording_of, stage_statistics
+from opline.errors import OplineError
 from opline_analyses.commands.common import (
     add_form,
     add_run,
@@ -19,6 +20,8 @@ from opline_analyses.commands.common import (
     tell_not_yours_of,
     write,
 )
+from opline_analyses.commands.engines import HELP as ENGINE
+from opline_analyses.commands.engines import add_engine, answers, refuse, status, wanted
 from opline_analyses.commands.options import add_filters, add_slowest, add_tainted, op_filters
 from opline_analyses.ops.stage_text import result
 from opline_analyses.ops.stages import table_of
@@ -57,12 +60,13 @@ and the true mean and percentiles are no further away. Empty: exact.
 `of it unknown`, below the latency, sums the stages of kind unknown, which also
 have rows. --csv and --json have the rows in nanoseconds, with whole names. The
 last row (`latency`) is the sum of the others. Only JSON has `of_it_unknown`.
-{STATES}
+{STATES}{ENGINE}
 examples:
   opline stages run1
   opline stages run1 --states
   opline stages run1 --class read --since 5 --until 10
   opline stages run1 --csv > stages.csv
+  opline stages runs --engine processes:4
 """
 
 
@@ -74,11 +78,14 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_tainted(parser)
     parser.add_argument("--states", action="store_true", help="what the threads did in each stage, and who woke them")
     add_table(parser)
+    add_engine(parser)
     add_form(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Prints the table; 1 if its rows do not sum."""
+    if wanted(args):
+        return _of_many(args)
     trace = None if args.states or op_filters(args).given else bare_trace(args)
     return _of_run(args) if trace is None else _of_trace(args, trace)
 
@@ -111,3 +118,16 @@ def _of_trace(args: argparse.Namespace, trace: BareTrace) -> int:
     tell_gaps_of_trace(trace.path)
     check_losses(args, entries)
     return 0 if t.sums else 1
+
+
+def _of_many(args: argparse.Namespace) -> int:
+    """Of several recordings, by an engine."""
+    from opline_analyses.engine import added
+
+    refuse(args, {"states": "--states", "slowest": "--slowest"})
+    found = answers(args, "stages", {"filters": vars(op_filters(args)), "tainted": args.tainted})
+    t = added.stages(found.summaries)
+    if t.ops == 0:
+        raise OplineError(f"No op to count: {t.incomplete} incomplete, {t.tainted} tainted by lost events.")
+    write(args, result(t, tainted=args.tainted))
+    return status(args, found) if t.sums else 1

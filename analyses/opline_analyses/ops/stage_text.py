@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     Bounds: TypeAlias = Mapping[str, int]
 
 PROGRAMS = 3
+EXACT_OPS = 1 << 18  # of one run: as Distribution::kExact
 TIMES = {"p50_ns": "p50", "p90_ns": "p90", "p99_ns": "p99", "p999_ns": "p99.9", "max_ns": "max"}
 
 
@@ -80,7 +81,8 @@ def _text(t: StageTable, found: ResultTable, bounds: Bounds | None, ways: Sequen
             most.append(f"{len(others)} more {count_of(sum(n for _, n in others), 'op')}")
         yield from wrapped(f"of {len(t.programs)} programs: {', '.join(most)} (--comm or --pid takes one)")
     if not t.exact:
-        yield "percentiles: within 0.2 % (more than 262144 ops)"
+        why = " (more than 262144 ops)" if t.ops > EXACT_OPS else ""
+        yield f"percentiles: within 0.2 %{why}"
 
 
 def _document(t: StageTable, found: ResultTable, bounds: Bounds | None, ways: Sequence[BothWays]) -> dict[str, Any]:

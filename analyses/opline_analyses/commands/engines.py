@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""--engine and --also: one command about many recordings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opline.errors import OplineError, UsageError
+from opline_analyses.commands.common import input_path
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping
+
+    from opline_analyses.engine.recordings import Answers
+
+DEFAULT = "processes"
+HELP = """
+--engine: RUN is a cluster, or a folder of recordings. Each recording is
+correlated and summarised where it lies, by a process of its own or by a worker
+of Dask, and the sums add exactly: the output does not depend on the number of
+workers. A recording without an answer is named, and the exit status is 3.
+"""
+
+
+def add_engine(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    group = parser.add_argument_group("many recordings")
+    group.add_argument(
+        "--engine", metavar="E",
+        help="a task per recording: processes, processes:N (at once), dask:ADDRESS or dask:ssh:HOSTFILE",
+    )  # fmt: skip
+    group.add_argument(
+        "--also", metavar="RUN", type=input_path, action="append", default=[],
+        help="count the ops or I/Os of this recording, too; may be given again",
+    )  # fmt: skip
+
+
+def wanted(args: argparse.Namespace) -> bool:
+    """Whether the command is about many recordings."""
+    return args.engine is not None or bool(args.also)
+
+
+def refuse(args: argparse.Namespace, options: Mapping[str, str]) -> None:
+    """Raises UsageError for options that have no meaning over several recordings, by the argument's name."""
+    for name, option in options.items():
+        if getattr(args, name, None):
+            raise UsageError(f"{option} is about one recording: leave out --engine and --also, or {option}.")
+
+
+def answers(args: argparse.Namespace, task: str, options: Mapping[str, Any]) -> Answers:
+    """The summaries. Raises OplineError."""
+    from opline_analyses.engine.recordings import ask
+
+    refuse(args, {"extents": "--extents"})
+    both = {"model": args.model, "reader": args.reader, "all_programs": args.all_programs}
+    return ask(args.engine or DEFAULT, task, [str(args.run), *args.also], {**both, **options})
+
+
+def status(args: argparse.Namespace, found: Answers) -> int:
+    """The exit status, when all is written. Raises OplineError if more was lost than --max-loss."""
+    from opline_analyses.engine.recordings import INCOMPLETE
+
+    lost = sum(summary["lost"] for summary in found.summaries)
+    if args.max_loss is not None and lost > args.max_loss:
+        raise OplineError(f"{lost} lost, more than --max-loss {args.max_loss}.", exit_code=3)
+    return INCOMPLETE if found.missing else 0

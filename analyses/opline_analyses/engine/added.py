@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: MIT
+"""Adds the summaries of several runs (`summaries.py`), in the order of the runs. The result does not depend on which
+worker made which summary.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from opline.errors import UsageError
+from opline_analyses.block.io_series import Series
+from opline_analyses.block.iostat import Row
+from opline_analyses.engine.summaries import REST
+from opline_analyses.intervals.intervals import Cell, Grid
+from opline_analyses.ops.stages import Deferred, StageRow, StageTable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any, TypeAlias
+
+    from opline_analyses.intervals.intervals import Cells
+
+    Summary: TypeAlias = Mapping[str, Any]
+
+PARTS = (0.5, 0.9, 0.99, 0.999)
+
+
+def cells_of(summaries: Sequence[Sequence[Sequence[Any]]]) -> Cells:
+    """The sums of cells that `summaries.cells` wrote."""
+    found: Cells = {}
+    for summary in summaries:
+        for group, bucket, *numbers in summary:
+            found.setdefault((group, bucket), Cell()).add(Cell(*numbers))
+    return found
+
+
+def quantiles(buckets: Mapping[int, Cell]) -> list[int]:
+    """The values of the ranks that PARTS mean: the middle between the least and the greatest of the rank's bucket."""
+    whole = sum(cell.count for cell in buckets.values())
+    ranks = [-(-int(part * 1000) * whole // 1000) for part in PARTS]
+    found: list[int] = []
+    passed = 0
+    for index in sorted(buckets):
+        cell = buckets[index]
+        passed += cell.count
+        while len(found) < len(ranks) and ranks[len(found)] <= passed:
+            found.append(((cell.least or 0) + (cell.most or 0)) // 2)
+    return found or [0] * len(PARTS)
+
+
+def _stage(name: str, kind: str, buckets: Mapping[int, Cell]) -> StageRow:
+    whole = Cell()
+    for cell in buckets.values():
+        whole.add(cell)
+    p50, p90, p99, p999 = quantiles(buckets)
+    mean = whole.mean or 0.0
+    return StageRow(name, kind, whole.count, mean, p50, p90, p99, p999, whole.most or 0, whole.total)
+
+
+def _order(summaries: Sequence[Summary]) -> list[str]:
+    """The stages as an op meets them: by the median, then the mean, of the place where an op has it first, as the
+    core orders those of one run.
+    """
+    places: dict[str, Counter[int]] = {}
+    for summary in summaries:
+        for stage, place, count in summary["places"]:
+            places.setdefault(stage, Counter())[place] += count
+
+    def key(stage: str) -> tuple[float, float, str]:
+        counts = places[stage]
+        whole, passed = counts.total(), 0
+        median = 0
+        for median in sorted(counts):
+            passed += counts[median]
+            if passed >= (whole + 1) // 2:
+                break
+        return median, sum(place * n for place, n in counts.items()) / whole, stage
+
+    return sorted(places, key=key)
+
+
+def stages(summaries: Sequence[Summary]) -> StageTable:
+    """The table of all runs' ops."""
+    found = cells_of([summary["cells"] for summary in summaries])
+    groups: dict[str, dict[int, Cell]] = {}
+    for (group, bucket), cell in found.items():
+        groups.setdefault(group, {})[bucket] = cell
+    kinds = {stage: kind for summary in reversed(summaries) for stage, kind in summary["kinds"]}
+    ordered = [name for name in _order(summaries) if f"stage {name}" in groups]
+    ordered += sorted(g[6:] for g in groups if g.startswith("stage ") and g[6:] not in ordered)
+    rows = [_stage(name, kinds[name], groups[f"stage {name}"]) for name in ordered]
+    unattributed, unknown, latency = (_stage(name, name, groups.get(f"of {name}", {})) for name in REST)
+    programs: Counter[str] = Counter()
+    for summary in summaries:
+        for name, count in summary["programs"]:
+            programs[name] += count
+    later = Deferred(*(sum(summary["deferred"][n] for summary in summaries) for n in range(4)))
+    incomplete, tainted = (sum(summary[name] for summary in summaries) for name in ("incomplete", "tainted"))
+    by_ops = sorted(programs.items(), key=lambda p: (-p[1], p[0]))
+    exact = all(cell.least == cell.most for cell in found.values())
+    return StageTable(
+        latency.count, incomplete, tainted, rows, unattributed, unknown, latency, later, by_ops, exact
+    )  # fmt: skip
+
+
+def series(summaries: Sequence[Summary]) -> Series:
+    """Intervals that each run counts from its own first event. Raises UsageError where they begin at several times."""
+    found = [summary["series"] for summary in summaries]
+    if len(origins := {one["origin_ns"] for one in found}) > 1 and all(one["last"] > one["first"] for one in found):
+        raise UsageError(
+            f"The intervals begin at different times of the runs ({', '.join(map(str, sorted(origins)))} ns): give "
+            "--since in seconds from each run's first event."
+        )
+    step = max(one["step_ns"] for one in found)
+    last = max(one["last"] for one in found)
+    until = {one["until_ns"] for one in found}
+    return Series(Grid(min(origins), step), 0, last, 0, until.pop() if len(until) == 1 else None)
+
+
+def intervals(summaries: Sequence[Summary], whole: Series) -> list[tuple[int, Cells]]:
+    """The cells of each interval, idle ones too."""
+    found: dict[int, list[Any]] = {}
+    for summary in summaries:
+        for index, cells in summary["intervals"]:
+            found.setdefault(index, []).append(cells)
+    return [(index, cells_of(found.get(index, []))) for index in range(whole.first, whole.last + 1)]
+
+
+def _row(row: Mapping[str, Any], device: str) -> Row:
+    cells = {name: Cell(*row[name]) for name in ("reads", "writes", "others")}
+    return Row(**{**row, **cells, "device": device})
+
+
+def iostat_rows(names: Sequence[str], summaries: Sequence[Summary], per_device: bool) -> list[Row]:
+    """With ``per_device`` all rows, with the names of the runs before those of the devices; else a row per interval."""
+    if per_device:
+        rows = [
+            _row(row, f"{name}:{row['device']}")
+            for name, summary in zip(names, summaries, strict=True)
+            for row in summary["rows"]
+        ]
+        return sorted(rows, key=lambda row: row.end_ns) if _several(summaries) else rows
+    found: dict[int, Row] = {}
+    for summary in summaries:
+        for one in summary["rows"]:
+            row = _row(one, "")
+            if (known := found.setdefault(row.begin_ns, row)) is row:
+                continue
+            for mine, other in ((known.reads, row.reads), (known.writes, row.writes), (known.others, row.others)):
+                mine.add(other)
+    return [found[begin] for begin in sorted(found)]
+
+
+def _several(summaries: Sequence[Summary]) -> bool:
+    return any(summary["series"]["last"] > summary["series"]["first"] for summary in summaries)

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""What an engine is: it runs a task for each recording, and gives a file or the reason why there is none.
+
+A task is a name (`summaries.TASKS`), run as ``python -m opline_analyses.engine.task NAME`` in a process of its own: no
+function and no object travels. Other packages add engines by an entry point of the group ``opline.engines``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+from opline import __version__
+from opline.errors import UsageError
+from opline.values import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+    from typing import Any, Protocol
+
+    class Engine(Protocol):
+        """Runs tasks. ``map`` gives each item once, as they finish, in any order; ``close`` ends what still runs."""
+
+        def map(self, task: str, items: Sequence[Item]) -> Iterator[tuple[Item, Path | Failure]]:
+            """A file that the task has written (`task.py`), or why there is none, for each item."""
+            ...
+
+        def close(self) -> None:
+            """Ends all tasks. Never raises."""
+            ...
+
+
+ENTRY_POINTS = "opline.engines"  # NAME = a function of (the words after NAME:, a folder for files) that gives an Engine
+REFUSED = 5  # exit status of a task: another opline asks
+TOLD = (1, 2, 3, REFUSED)  # exit statuses of tasks that say why: to repeat them changes nothing
+
+
+class Item(Value):
+    """One recording, run or trace. ``path``: as the worker sees it; ``options``: what is asked, as JSON has it."""
+
+    name: str
+    path: str
+    options: Mapping[str, Any]
+    host: str | None = None  # where it lies: an engine with a worker there asks that one
+
+    def request(self) -> bytes:
+        """What the task reads from standard input: one line."""
+        told = {"opline": __version__, "path": self.path, "options": self.options}
+        return json.dumps(told).encode() + b"\n"
+
+
+class Failure(Value):
+    """Why there is no answer of an item, in a line. ``status``: the task's exit status, None where it has none."""
+
+    why: str
+    status: int | None = None
+
+
+def failure_of(status: int, said: bytes) -> Failure:
+    """Of a task that ended so, and said this on standard error."""
+    lines = said.decode(errors="backslashreplace").strip().splitlines()
+    if status in TOLD and lines:
+        return Failure(lines[-1], status)
+    ended = f"signal {-status} ended its task" if status < 0 else f"its task ended with status {status}"
+    return Failure(f"{ended}, twice{': ' + lines[-1] if lines else ''}", status)
+
+
+def engine_of(text: str, folder: Path) -> Engine:
+    """The engine that ``--engine`` names; ``folder`` is for the tasks' files. Raises OplineError."""
+    name, _, rest = text.partition(":")
+    makers: dict[str, Callable[[str, Path], Engine]] = {"processes": _processes, "dask": _dask}
+    if name not in makers:
+        from importlib.metadata import entry_points
+
+        makers |= {found.name: found.load() for found in entry_points(group=ENTRY_POINTS, name=name)}
+    if name not in makers:
+        raise UsageError(f"--engine {text}: there are {', '.join(makers)}, and those of other packages.")
+    return makers[name](rest, folder)
+
+
+def _processes(rest: str, folder: Path) -> Engine:
+    from opline_analyses.engine.processes import Processes
+
+    if rest and not (rest.isascii() and rest.isdecimal() and 0 < int(rest) <= 1024):
+        raise UsageError(f"--engine processes:{rest}: a number of processes is wanted, as processes:4.")
+    return Processes(folder, int(rest) if rest else len(os.sched_getaffinity(0)))
+
+
+def _dask(rest: str, folder: Path) -> Engine:
+    from opline_analyses.engine.on_dask import Dask
+
+    return Dask(rest, folder)

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""Which recordings are meant: the hosts of a cluster, the recordings in a folder, one alone; and what came of each."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opline.errors import OplineError, UsageError
+from opline.paths import is_recording
+from opline.scratch import scratch
+from opline.store.underway import has_run
+from opline.talk import talk
+from opline.values import Value
+from opline_analyses.engine.interface import Failure, Item, engine_of
+from opline_analyses.hosts.cluster import is_cluster, read_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+INCOMPLETE = 3  # exit status: a recording is missing in the sums
+
+
+class Answers(Value):
+    """The summaries of the runs that have one, in the order in which the runs were named; the names of the others."""
+
+    names: list[str]
+    summaries: list[Mapping[str, Any]]
+    missing: list[str]
+
+
+def _in(path: Path) -> list[tuple[str, Path, str | None]]:
+    """Name, path and host of the recordings that a path means. Raises OplineError."""
+    if not path.exists():
+        raise UsageError(f"{path} does not exist.")
+    if is_cluster(path):
+        hosts = read_cluster(path)["hosts"]
+        return [(host["name"], path / host["run"], host["name"]) for host in hosts]
+    if not path.is_dir() or has_run(path) or is_recording(path) or (path / "metadata").exists():
+        return [(path.name, path, None)]
+    inside = sorted(one for one in path.iterdir() if has_run(one) or is_recording(one))
+    return [(one.name, one, None) for one in inside] or [(path.name, path, None)]
+
+
+def items_of(paths: Sequence[str], options: Mapping[str, Any]) -> list[Item]:
+    """An item per recording: a name of two is followed by a number. Raises OplineError."""
+    found = [one for path in paths for one in _in(Path(path))]
+    known = {os.path.realpath(path): name for name, path, _ in found}
+    if len(known) < len(found):
+        raise UsageError("A recording is named twice: it would count twice.")
+    items: list[Item] = []
+    for name, path, host in found:
+        taken = {item.name for item in items}
+        number, unique = 2, name
+        while unique in taken:
+            unique, number = f"{name}-{number}", number + 1
+        items.append(Item(unique, str(path.absolute()), options, host))
+    return items
+
+
+def ask(engine: str, task: str, paths: Sequence[str], options: Mapping[str, Any]) -> Answers:
+    """The task's summaries of all recordings; what is missing is on standard error, by name. Raises OplineError where
+    no recording has one.
+    """
+    items = items_of(paths, options)
+    found: dict[str, Path | Failure] = {}
+    with scratch("engine") as folder:
+        running = engine_of(engine, Path(folder))
+        try:
+            for item, result in running.map(task, items):
+                found[item.name] = result
+        finally:
+            running.close()
+        answers = Answers([], [], [])
+        for item in items:
+            result = found.get(item.name, Failure("the engine gave no answer"))
+            if isinstance(result, Failure):
+                talk(f"{item.name}: {result.why}")
+                answers.missing.append(item.name)
+                continue
+            document = json.loads(result.read_text())
+            for line in document["said"]:
+                talk(f"{item.name}: {line}")
+            answers.names.append(item.name)
+            answers.summaries.append(document["summary"])
+    if not answers.summaries:
+        raise OplineError(f"None of {len(items)} recordings has an answer: the lines above say why.", INCOMPLETE)
+    if answers.missing:
+        count = f"{len(answers.missing)} of {len(items)} recordings"
+        talk(f"{count} are not in the figures below: {', '.join(answers.missing)}.")
+    return answers

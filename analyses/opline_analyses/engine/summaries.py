@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: MIT
+"""The tasks: what of one run adds to another's. Counts, sums, least, greatest, and counts in fixed buckets.
+
+Each takes a path and the options of a command as JSON, opens the run (a recording is correlated first), and gives JSON.
+DuckDB and numpy do the work on the run's machine; `added.py` adds.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from opline.talk import talk
+from opline_analyses.block.hist_result import HistOptions, buckets_of, counted_of, source_beside, unit_of
+from opline_analyses.block.io_filter import IoFilters, rows_of
+from opline_analyses.block.io_series import series_of, tables_needed
+from opline_analyses.block.iostat_result import rows_and_series
+from opline_analyses.intervals.buckets import Fine
+from opline_analyses.intervals.intervals import Batch, Grid, Tally
+from opline_analyses.runs import ledger
+from opline_analyses.runs.not_yours import background_line, line_of_run
+from opline_analyses.runs.run import open_run
+from opline_analyses.runs.selection import OpFilters, selection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Any, TypeAlias
+
+    import numpy as np
+
+    from opline_analyses.block.io_series import Series
+    from opline_analyses.intervals.intervals import Cell, Cells
+    from opline_analyses.runs.run import Run
+
+    Options: TypeAlias = Mapping[str, Any]
+
+BITS = 8  # each power of two in 256: a percentile is within 0.2 %
+BUCKETS = Fine(1, BITS)
+ORDER_OPS = 100_000  # as StageStatistics::kOrderOps
+REST = ("unattributed", "unknown", "latency")
+
+
+@contextmanager
+def _opened(path: str, options: Options, tables: Sequence[str], whole: bool = False) -> Iterator[Run]:
+    """The run, with what was lost in it on standard error, as a command says it."""
+    blocks = set(tables) <= {"requests", "bios"}
+    with open_run(
+        path, options["model"], options["reader"], tables=tables, interruptible=False,
+        otherwise="generic" if blocks else None, all_programs=whole or options["all_programs"],
+    ) as run:  # fmt: skip
+        found = ledger.entries(run)
+        if (line := ledger.line(found, run.core("ops"))) is not None and not (
+            run.is_recorded and ledger.is_small(found, run.core("ops"))
+        ):
+            talk(line)
+        if (line := line_of_run(run)) is not None:
+            talk(line)
+        yield run
+
+
+def cell(found: Cell) -> list[int | None]:
+    """A cell as JSON."""
+    return [found.count, found.total, found.least, found.most, found.size]
+
+
+def cells(found: Cells) -> list[list[Any]]:
+    """Cells as JSON, in an order that depends on what is in them alone."""
+    return [[group, bucket, *cell(one)] for (group, bucket), one in sorted(found.items())]
+
+
+def stages(path: str, options: Options) -> dict[str, Any]:
+    """Per stage: counts in buckets, and how many ops have it first at which place; sums of what belongs to no stage."""
+    from opline_analyses.ops.stages import select_counted
+
+    with _opened(path, options, ("ops", "stages")) as run:
+        which = selection(run, OpFilters(**options["filters"]))
+        n, incomplete, tainted = select_counted(run, which, options["tainted"])
+        tally = Tally(Grid(0, 1), BUCKETS)
+        names: dict[str, int] = {}
+        for batch in _batches(run, names):
+            tally.add(batch)
+        programs = run.rows(
+            """SELECT coalesce(program, arg_min(comm, op_id) FILTER (begin_tid = pid), arg_min(comm, op_id), '?'),
+                      count(*)
+               FROM ops WHERE op_id IN (SELECT op_id FROM counted) GROUP BY pid, program ORDER BY ALL"""
+        )
+        later = run.row(
+            """SELECT count(*), coalesce(sum(bytes), 0)::BIGINT, count(complete_ns),
+                      coalesce(sum(complete_ns - written_ns), 0)::BIGINT
+               FROM deferred WHERE op_id IN (SELECT op_id FROM chosen)"""
+        )
+        places = run.rows(
+            """WITH first AS (SELECT op_id, stage, min(seq) AS place FROM stages
+                              WHERE op_id < ? AND stage IS NOT NULL GROUP BY op_id, stage)
+               SELECT stage, place, count(*) FROM first GROUP BY stage, place ORDER BY stage, place""",
+            [ORDER_OPS],
+        )
+        kinds = run.rows("SELECT stage, min(kind) FROM stages WHERE stage IS NOT NULL GROUP BY stage ORDER BY stage")
+        return {
+            "ops": n, "incomplete": incomplete, "tainted": tainted, "lost": ledger.bad_count(ledger.entries(run)),
+            "cells": cells(tally_cells(tally)), "kinds": kinds, "places": places, "programs": programs,
+            "deferred": later,
+        }  # fmt: skip
+
+
+def tally_cells(tally: Tally) -> Cells:
+    """What a tally of one interval has."""
+    return next((found for _, found in tally.intervals()), {})
+
+
+def _batches(run: Run, names: dict[str, int]) -> Iterator[Batch]:
+    """A value per op and stage, in groups "stage NAME"; of each op what REST names, in groups "of NAME"."""
+    import numpy as np
+
+    from opline_analyses.runs.columns import plain
+
+    def batch(values: np.ndarray[Any, np.dtype[np.int64]], groups: Any, texts: list[str]) -> Batch:
+        nothing = np.zeros(len(values), np.int64)
+        return Batch(nothing, values, nothing, groups, texts)
+
+    sql = """SELECT stage, sum(duration_ns)::BIGINT AS value FROM stages
+             WHERE op_id IN (SELECT op_id FROM counted) AND stage IS NOT NULL GROUP BY op_id, stage"""
+    for found in run.con.sql(sql).to_arrow_reader(1 << 16):
+        groups = found.column(0).dictionary_encode()
+        texts = [f"stage {name}" for name in groups.dictionary.to_pylist()]
+        indices = plain(groups.indices, 0).astype(np.int64)
+        yield batch(plain(found.column(1)).astype(np.int64, copy=False), indices, texts)
+    sql = """SELECT coalesce(unattributed_ns, 0), coalesce(unknown_ns, 0), latency_ns FROM ops
+             WHERE op_id IN (SELECT op_id FROM counted)"""
+    for found in run.con.sql(sql).to_arrow_reader(1 << 16):
+        for place, name in enumerate(REST):
+            values = plain(found.column(place)).astype(np.int64, copy=False)
+            yield batch(values, np.zeros(len(values), np.int64), [f"of {name}"])
+
+
+def _series(series: Series) -> dict[str, int | None]:
+    """The intervals, counted from the run's first event."""
+    until = None if series.until_ns is None else series.until_ns - series.zero_ns
+    return {
+        "origin_ns": series.grid.zero_ns - series.zero_ns, "step_ns": series.grid.step_ns,
+        "first": series.first, "last": series.last, "until_ns": until,
+    }  # fmt: skip
+
+
+def hist(path: str, options: Options) -> dict[str, Any]:
+    """The cells of each interval: by group and bucket."""
+    filters, asked = IoFilters(**options["filters"]), HistOptions(**options["asked"])
+    unit = unit_of(asked)
+    with _opened(path, options, tables_needed(filters)) as run:
+        rows = rows_of(run, filters, source_beside(asked, filters))
+        series = series_of(rows, options["interval_ns"], options["count"])
+        buckets = Fine(_unit_ns(unit)) if asked.fits else buckets_of(asked, unit)
+        found = counted_of(run, asked, rows, series, buckets)
+        return {
+            "lost": ledger.bad_count(ledger.entries(run)), "series": _series(series),
+            "intervals": [[index, cells(one)] for index, one in found],
+        }  # fmt: skip
+
+
+def _unit_ns(unit: str) -> int:
+    from opline_analyses.base.quantities import DURATIONS
+
+    return DURATIONS[unit]
+
+
+def iostat(path: str, options: Options) -> dict[str, Any]:
+    """The rows, of integers alone."""
+    filters = IoFilters(**options["filters"])
+    with _opened(path, options, tables_needed(filters), whole=True) as run:
+        if (line := background_line(run)) is not None:
+            talk(line)
+        found, series = rows_and_series(
+            run, filters, options["interval_ns"], options["count"], options["style"], options["per_device"]
+        )
+        times = ("begin_ns", "end_ns", "device", "length_ns", "area_ns", "busy_ns", "wait_area_ns", "wait_busy_ns")
+        return {
+            "lost": ledger.bad_count(ledger.entries(run)), "series": _series(series),
+            "rows": [
+                {name: getattr(row, name) for name in times}
+                | {name: cell(getattr(row, name)) for name in ("reads", "writes", "others")}
+                for row in found
+            ],
+        }  # fmt: skip
+
+
+TASKS: dict[str, Callable[[str, Options], dict[str, Any]]] = {"stages": stages, "hist": hist, "iostat": iostat}

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT
+"""``python -m opline_analyses.engine.task NAME``: one task of one recording, in a process of its own.
+
+Reads one line of JSON from standard input, ``{"opline", "path", "options"}``, and writes one JSON document to standard
+output, ``{"said": [lines for people], "summary": ...}``. Exit status 0: the document is whole. 1, 2: the last line of
+standard error says why not. 5: another opline asks. Standard input stays open as long as the answer is wanted: at its
+end the task ends, too, so no task outlives a worker that was killed.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+import threading
+from contextlib import redirect_stderr
+
+from opline import __version__
+from opline.errors import OplineError
+from opline_analyses.engine.interface import REFUSED, failure_of
+
+MOST_REQUEST = 1 << 20
+
+
+def main(name: str) -> int:
+    """Does the task; the exit status."""
+    request = json.loads(_line())
+    if request["opline"] != __version__:
+        sys.stderr.write(f"its worker has opline {__version__}, and opline {request['opline']} asks\n")
+        return REFUSED
+    threading.Thread(target=_end_with_the_asker, daemon=True).start()
+    from opline_analyses.engine.summaries import TASKS
+
+    said = io.StringIO()
+    try:
+        with redirect_stderr(said):
+            summary = TASKS[name](request["path"], request["options"])
+    except OplineError as error:
+        sys.stderr.write(f"{error.message}\n")
+        return error.exit_code
+    lines = [line.removeprefix("opline: ") for line in said.getvalue().splitlines()]
+    sys.stdout.write(json.dumps({"said": lines, "summary": summary}))
+    sys.stdout.flush()
+    return 0
+
+
+def _line() -> bytes:
+    """The first line of standard input, and nothing after it."""
+    found = bytearray()
+    while not found.endswith(b"\n") and len(found) < MOST_REQUEST:
+        if not (byte := os.read(0, 1)):
+            os._exit(1)
+        found += byte
+    return bytes(found)
+
+
+def _end_with_the_asker() -> None:
+    while os.read(0, 1 << 12):
+        pass
+    from opline.scratch import remove_unfinished
+
+    remove_unfinished()
+    os._exit(1)
+
+
+def run_here(name: str, request: bytes) -> tuple[int, bytes, bytes]:
+    """The task as a process of this machine: its exit status, what it wrote, and the last line of why not. For workers
+    of engines that call a function: this one has nothing but texts in its arguments. Once more after a crash.
+    """
+    import subprocess
+    import tempfile
+
+    from opline.interpreter import python
+
+    for _ in range(2):
+        with tempfile.TemporaryFile() as said:
+            process = subprocess.Popen(
+                python("-m", "opline_analyses.engine.task", name),
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said,
+            )  # fmt: skip
+            with process:
+                assert process.stdin is not None and process.stdout is not None
+                process.stdin.write(request)
+                process.stdin.flush()
+                wrote = process.stdout.read()
+                status = process.wait()
+            said.seek(0)
+            why = b"" if status == 0 else failure_of(status, said.read()).why.encode()
+        if status >= 0:
+            break
+    return status, wrote, why
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -64,6 +64,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("csv", "csv", "one row per op, one column per stage"),
             ("export", "export", "the run for Perfetto, Jaeger, Prometheus, flame graphs and others"),
             ("sql", "sql", "ask the run's tables with SQL"),
+            ("pack", "pack", "a run as one file, to mail or to keep; the other commands take it"),
             ("events", "events", "a trace's events, decoded, one per line"),
         ),
     ),

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 #: In a recording's directory: the recorder holds a lock on this file until the recording is over (opline.locks).
 LOCK_NAME = ".lock"
+#: The first member of a packed run (opline.store.packed).
+PACKED_FIRST = "opline-pack.json"
+_LOCAL_HEADER = b"PK\x03\x04"  # of a ZIP archive, APPNOTE 4.3.7: the name's length at 26, the name from 30 on
 
 
 def plain(path: StrPath) -> str:
@@ -49,3 +53,16 @@ def stored(name: str) -> str:
 def is_recording(folder: StrPath) -> bool:
     """A directory that `opline record` wrote."""
     return os.path.isfile(os.path.join(folder, "recording.json"))
+
+
+def is_packed(path: StrPath) -> bool:
+    """Whether a path is a packed run, by its first bytes. A pipe is not: a packed run is read from its end."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return False
+        with open(path, "rb") as file:
+            head = file.read(30 + len(PACKED_FIRST))
+    except (OSError, ValueError):
+        return False
+    length = len(PACKED_FIRST).to_bytes(2, "little")
+    return head[:4] == _LOCAL_HEADER and head[26:28] == length and head[30:] == PACKED_FIRST.encode()

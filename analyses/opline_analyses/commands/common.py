@@ -13,7 +13,7 @@ from opline.correlation import gaps_in, recording_of
 from opline.errors import OplineError, UsageError
 from opline.gaps import closing_line
 from opline.losses import Gap
-from opline.paths import plain
+from opline.paths import is_packed, plain
 from opline.population import population_in
 from opline.store.run import BLOCKS_MODEL, BareTrace, locate
 from opline.store.underway import has_run
@@ -115,7 +115,7 @@ def add_output(parser: argparse.ArgumentParser) -> None:
 
 def refuse_other(path: StrPath) -> None:
     """Raises UsageError for an input that is neither a run nor a trace but another tool's histograms or latencies."""
-    if not os.path.isdir(path):
+    if not os.path.isdir(path) and not is_packed(path):
         from opline_analyses.counts.inputs import refuse
 
         refuse(path)
@@ -128,6 +128,8 @@ def bare_trace(args: argparse.Namespace) -> BareTrace | None:
         os.stat(path)
     except (FileNotFoundError, NotADirectoryError, ValueError) as error:  # ValueError: a NUL
         raise UsageError(f"{path} does not exist.") from error
+    if is_packed(path):
+        return None
     refuse_other(path)
     if args.model is None and args.reader is None and not args.extents and has_run(path):
         return None

@@ -9,7 +9,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from opline.errors import OplineError, UsageError
-from opline.paths import is_recording
+from opline.paths import is_packed, is_recording
 from opline.readers import registry
 from opline.readers.trace import is_ctf_2
 from opline.store.chosen import chosen as fitting_model
@@ -79,7 +79,7 @@ def _one(path: str, model: str | None) -> dict[str, Any]:
     try:
         if not os.path.exists(path):
             raise UsageError(f"{path} does not exist.")
-        found = None if os.path.isdir(path) else registry.format_of(path, FOLDERS)
+        found = None if os.path.isdir(path) or is_packed(path) else registry.format_of(path, FOLDERS)
         if found is None or found.HAS == registry.EVENTS:
             return document | _of_trace(path, model, found)
         document["is"] = found.CALLED
@@ -99,6 +99,8 @@ def _command(name: str, path: str, *options: str) -> str:
 def _called(path: str, found: Format | None) -> str:
     if found is not None:
         return found.CALLED
+    if is_packed(path):
+        return "a packed run"
     if has_run(path):
         return "a run"
     if is_recording(path):
@@ -123,10 +125,11 @@ def _of_trace(path: str, model: str | None, found: Format | None) -> dict[str, A
             and not has["ops"]
             and model is None
             and not has_run(path)
+            and not is_packed(path)
             and fitting_model(opened.manifest["traces"])
         ):
             lines += [_command(name, path) for name in _OF_OPS]
-        lines += [] if has_run(path) else [_command("events", path)]
+        lines += [] if has_run(path) or is_packed(path) else [_command("events", path)]
         return {
             "is": _called(path, found),
             "has": has,

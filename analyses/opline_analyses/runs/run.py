@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from opline.errors import OplineError, UsageError
-from opline.paths import stored
+from opline.paths import is_packed, stored
 from opline.population import population_in
 from opline.shapes import read_json
 from opline.store.manifest import AGAIN, MANIFEST
@@ -25,6 +25,7 @@ from opline_analyses.runs.database import in_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from typing import Any
 
     import duckdb
@@ -354,7 +355,9 @@ def open_run(
         raise UsageError(f"{given} does not exist.")
     with ExitStack() as stack:
         path_of_tables = given
-        if model is not None or reader is not None or extents or not has_run(given):
+        if is_packed(given):
+            path_of_tables = stack.enter_context(_unpacked(given, model, extents))
+        elif model is not None or reader is not None or extents or not has_run(given):
             # A finished run needs neither the native core nor babeltrace2.
             from opline.store.run import open_or_correlate
 
@@ -366,11 +369,28 @@ def open_run(
         run = open_tables(
             path_of_tables, None if path_of_tables == given else given, stack, interruptible, all_programs
         )
-        if path_of_tables == given:
+        if is_packed(given):
+            _without_trace(run)
+        elif path_of_tables == given:
             read_by, why = run.manifest.get("reader"), run.manifest.get("reader_reason")
             explain(f"{given}: a run; its trace was read by the reader {read_by}: {why}")
         with readable(run):
             yield run
+
+
+def _unpacked(path: Path, model: str | None, extents: Sequence[Path]) -> AbstractContextManager[Path]:
+    """The temporary folder of a packed run. Raises OplineError."""
+    from opline.store.packed import unpacked
+
+    if model is not None or extents:
+        raise UsageError(f"{path} is a packed run, without a trace to correlate again: leave out --model and --extents.")
+    return unpacked(path)
+
+
+def _without_trace(run: Run) -> None:
+    """Of a packed run: its trace and its maps of files are not where the manifest of another machine says."""
+    run.fresh = False
+    run.manifest |= {"trace": str(run.path / "trace"), "traces": [], "extents": []}
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from opline.applications import table
 from opline.errors import TraceError
+from opline.paths import is_packed
 from opline.readers import pipes
 
 if TYPE_CHECKING:
@@ -146,6 +147,10 @@ def _begin(path: StrPath, folders: Sequence[str]) -> tuple[bytes, bool]:
 def trace_format(path: StrPath) -> TraceFormat:
     """The format of a trace that is no folder. Raises TraceError for what is none."""
     found = format_of(path)
+    if found is None and is_packed(path):
+        raise TraceError(
+            f"{path} is a packed run, without its trace: `opline what {shlex.quote(str(path))}` says what it has."
+        )
     if found is None:
         raise TraceError(
             f"{path} is of no format that opline knows. Give the folder of a CTF trace (with `metadata` at or below "

@@ -118,8 +118,9 @@ def _varint(data: mmap.mmap, at: int) -> tuple[int, int]:
 
 
 def _struct(data: mmap.mmap, at: int, depth: int = 0) -> tuple[dict[int, int], int]:
-    """The integers of a struct in Thrift's compact protocol by field, and where it ends; those of structs in it are
-    passed over. Page headers of opline's have nothing else. Raises LookupError or ValueError.
+    """The integers of a struct in Thrift's compact protocol (apache/thrift 0.22, thrift-compact-protocol.md) by field,
+    and where it ends; structs, booleans and binaries in it are passed over. Page headers have nothing else. Raises
+    LookupError or ValueError.
     """
     if depth > _DEEPEST:
         raise ValueError("structs in structs")
@@ -135,8 +136,13 @@ def _struct(data: mmap.mmap, at: int, depth: int = 0) -> tuple[dict[int, int], i
         if kind in (5, 6):  # i32, i64
             raw, at = _varint(data, at)
             fields[field] = raw >> 1 ^ -(raw & 1)
+        elif kind == 8:  # binary
+            length, at = _varint(data, at)
+            at += length
         elif kind == 12:
             _, at = _struct(data, at, depth + 1)
+        elif kind in (1, 2):  # a boolean: its kind is its value
+            pass
         else:
-            raise ValueError("no page header of opline's")
+            raise ValueError("no page header")
     return fields, at + 1

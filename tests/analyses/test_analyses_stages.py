@@ -56,7 +56,22 @@ def test_percentiles_are_nearest_rank(tmp_path: Path, latencies: list[int]) -> N
         nearest_rank(latencies, q) for q in (0.5, 0.9, 0.99, 0.999)
     ]
     assert row.mean_ns == pytest.approx(statistics.fmean(latencies))
+    assert row.min_ns == min(latencies)
+    assert row.std_ns == pytest.approx(statistics.pstdev(latencies), rel=1e-9, abs=1e-9 * row.mean_ns)
     assert t.sums
+
+
+def test_min_and_deviation_are_shown_where_they_are_asked_for(tmp_path: Path) -> None:
+    t = stage_table(open_tables(ladder([1000, 2000, 6000]).write(tmp_path)), Selection())
+    (head, *_), (spread, *rows) = (
+        "\n".join(str(line) for line in result(t, spread=spread).lines()).splitlines() for spread in (False, True)
+    )
+    assert "min" not in head
+    assert "std" not in head
+    assert spread.split()[3:] == ["mean", "min", "p50", "p90", "p99", "p99.9", "max", "std", "share%"]
+    (latency,) = [row.split() for row in rows if row.startswith("latency")]
+    assert latency[2:4] == ["3.00", "1.00"]
+    assert latency[8:10] == ["6.00", "2.16"]
 
 
 def test_percentiles_at_exact_ranks(tmp_path: Path) -> None:

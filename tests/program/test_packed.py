@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from tests.lib.recorded import RunOf
 
-from opline.store.packed import FIRST, members
+from opline.paths import PACKED_FIRST
+from opline.store.packed import members
 from opline.store.schema import TABLES
 from opline_analyses.cli import main
 from opline_analyses.export.anonymous import NAMES, WORDS
@@ -63,7 +64,7 @@ def test_equal_runs_are_equal_files_and_nothing_stays_behind(packed: tuple[Path,
     assert main(["pack", str(folder), "-o", str(tmp_path / "again")]) == 0
     assert (tmp_path / "again").read_bytes() == file.read_bytes()
     with zipfile.ZipFile(file) as archive:
-        assert archive.namelist() == [FIRST, *members(folder)]
+        assert archive.namelist() == [PACKED_FIRST, *members(folder)]
         assert {f"{t.name}.parquet" for t in TABLES} < set(archive.namelist())
     assert sorted(p.name for p in tmp_path.iterdir()) == ["again", "mail.opline"]
 
@@ -139,7 +140,7 @@ def test_a_member_that_is_no_file_of_a_run_is_refused(
 ) -> None:
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w") as archive:
-        archive.writestr(FIRST, '{"schema": "opline-pack", "version": 1}')
+        archive.writestr(PACKED_FIRST, '{"schema": "opline-pack", "version": 1}')
         archive.writestr(name, "x")
     file = tmp_path / "hostile.opline"
     file.write_bytes(held.getvalue())
@@ -154,7 +155,7 @@ def test_a_compressed_member_is_refused(tmp_path: Path, capsys: pytest.CaptureFi
     """It could become larger than any disk."""
     file = tmp_path / "bomb.opline"
     with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr(FIRST, '{"schema": "opline-pack", "version": 1}')
+        archive.writestr(PACKED_FIRST, '{"schema": "opline-pack", "version": 1}')
         archive.writestr("ops.parquet", bytes(1 << 24), zipfile.ZIP_DEFLATED)
     assert main(["stages", str(file)]) == 1
     assert "compressed" in capsys.readouterr().err

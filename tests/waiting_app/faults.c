@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Waits of which the cause is planted, each in an op of its own (opline_tp.h, class: the name of the fault).
-//   faults OUTER INNER DEVICE N FAULT...
-// OUTER, INNER: mount points of ext4 file systems. DEVICE: a loop device that is written to. INNER's file system and
-// DEVICE are on files of OUTER. The thread "victim" does the op. A helper thread plants the fault, looks until the victim sleeps, lets 6 ms
-// pass, and lifts the fault: on a busy machine all this takes longer, but the cause of the wait is the same.
+// faults OUTER INNER DEVICE N FAULT... OUTER, INNER: mount points of ext4 file systems. DEVICE: a loop device that
+// is written to. INNER's file system and DEVICE are on files of OUTER. The thread "victim" does the op. A helper
+// thread plants the fault, looks until the victim sleeps, lets 6 ms pass, and lifts the fault: on a busy machine all
+// this takes longer, but the cause of the wait is the same.
 #define _GNU_SOURCE
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE

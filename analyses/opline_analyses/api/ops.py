@@ -24,19 +24,20 @@ if TYPE_CHECKING:
 ALL = OpFilters()
 
 
-def stages(run: Run, filters: OpFilters = ALL, *, tainted: bool = False) -> ResultTable:
+def stages(run: Run, filters: OpFilters = ALL, *, tainted: bool = False, spread: bool = False) -> ResultTable:
     """Count, mean, percentiles, max and share of each stage: a row per stage, then what no stage claims and the
-    latency. A `StageTable` was found. Raises OplineError where no op counts.
+    latency. A `StageTable` was found. ``spread``: the text has min and standard deviation, too. Raises OplineError
+    where no op counts.
     """
     from opline_analyses.ops.stage_text import result
     from opline_analyses.ops.stages import stage_table
 
     counted = stage_table(run, selection(run, filters), tainted)
     if not run.is_cluster:
-        return result(counted, tainted=tainted)
+        return result(counted, tainted=tainted, spread=spread)
     from opline_analyses.hosts.bounds import both_ways, stage_bounds
 
-    return result(counted, stage_bounds(run), both_ways(run), tainted)
+    return result(counted, stage_bounds(run), both_ways(run), tainted, spread)
 
 
 def states(run: Run, filters: OpFilters = ALL, *, tainted: bool = False) -> ResultTable:

@@ -58,11 +58,13 @@ A cluster (`opline join`) has a column `±`: the stage lies between two hosts,
 and the true mean and percentiles are no further away. Empty: exact.
 
 `of it unknown`, below the latency, sums the stages of kind unknown, which also
-have rows. --csv and --json have the rows in nanoseconds, with whole names. The
-last row (`latency`) is the sum of the others. Only JSON has `of_it_unknown`.
+have rows. --csv and --json have the rows in nanoseconds, with whole names, and
+also min and standard deviation, which --spread shows. The last row (`latency`)
+is the sum of the others. Only JSON has `of_it_unknown`.
 {STATES}{ENGINE}
 examples:
   opline stages run1
+  opline stages run1 --spread --sort std
   opline stages run1 --states
   opline stages run1 --class read --since 5 --until 10
   opline stages run1 --csv > stages.csv
@@ -76,6 +78,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_filters(parser)
     add_slowest(parser)
     add_tainted(parser)
+    parser.add_argument("--spread", action="store_true", help="min and standard deviation as well")
     parser.add_argument("--states", action="store_true", help="what the threads did in each stage, and who woke them")
     add_table(parser)
     add_engine(parser)
@@ -95,7 +98,8 @@ def _of_run(args: argparse.Namespace) -> int:
 
     analysis, last = (states, "sched") if args.states else (stages, "stages")
     with opened(args, tables=("ops", "stages", last)) as opened_run:
-        found = analysis(opened_run, op_filters(args), tainted=args.tainted)
+        spread = {} if args.states else {"spread": args.spread}
+        found = analysis(opened_run, op_filters(args), tainted=args.tainted, **spread)
         write(args, found)
     return 0 if found.found.sums else 1
 
@@ -114,7 +118,7 @@ def _of_trace(args: argparse.Namespace, trace: BareTrace) -> int:
     tell_losses(entries, found["ops"], recording_of(trace.path) is not None)
     tell_not_yours_of(trace.path, found, args.all_programs)
     t = table_of(found, found["incomplete"], found["tainted"], args.run, model=args.model)
-    write(args, result(t, tainted=args.tainted))
+    write(args, result(t, tainted=args.tainted, spread=args.spread))
     tell_gaps_of_trace(trace.path)
     check_losses(args, entries)
     return 0 if t.sums else 1
@@ -129,5 +133,5 @@ def _of_many(args: argparse.Namespace) -> int:
     t = added.stages(found.summaries)
     if t.ops == 0:
         raise OplineError(f"No op to count: {t.incomplete} incomplete, {t.tainted} tainted by lost events.")
-    write(args, result(t, tainted=args.tainted))
+    write(args, result(t, tainted=args.tainted, spread=args.spread))
     return status(args, found) if t.sums else 1

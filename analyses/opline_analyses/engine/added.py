@@ -5,6 +5,7 @@ worker made which summary.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -49,13 +50,17 @@ def quantiles(buckets: Mapping[int, Cell]) -> list[int]:
     return found or [0] * len(PARTS)
 
 
-def _stage(name: str, kind: str, buckets: Mapping[int, Cell]) -> StageRow:
+def _stage(name: str, kind: str, buckets: Mapping[int, Cell], squares: int) -> StageRow:
+    """``squares``: the sum of the squares of all values."""
     whole = Cell()
     for cell in buckets.values():
         whole.add(cell)
     p50, p90, p99, p999 = quantiles(buckets)
     mean = whole.mean or 0.0
-    return StageRow(name, kind, whole.count, mean, p50, p90, p99, p999, whole.most or 0, whole.total)
+    spread = whole.count * squares - whole.total**2  # in integers: nothing is lost where both are great
+    deviation = math.sqrt(max(spread, 0)) / whole.count if whole.count else 0.0
+    least, most = whole.least or 0, whole.most or 0
+    return StageRow(name, kind, whole.count, mean, least, p50, p90, p99, p999, most, deviation, whole.total)
 
 
 def _order(summaries: Sequence[Summary]) -> list[str]:
@@ -89,8 +94,13 @@ def stages(summaries: Sequence[Summary]) -> StageTable:
     kinds = {stage: kind for summary in reversed(summaries) for stage, kind in summary["kinds"]}
     ordered = [name for name in _order(summaries) if f"stage {name}" in groups]
     ordered += sorted(g[6:] for g in groups if g.startswith("stage ") and g[6:] not in ordered)
-    rows = [_stage(name, kinds[name], groups[f"stage {name}"]) for name in ordered]
-    unattributed, unknown, latency = (_stage(name, name, groups.get(f"of {name}", {})) for name in REST)
+    squares: Counter[str] = Counter()
+    for summary in summaries:
+        squares.update(summary["squares"])
+    rows = [_stage(name, kinds[name], groups[f"stage {name}"], squares[f"stage {name}"]) for name in ordered]
+    unattributed, unknown, latency = (
+        _stage(name, name, groups.get(f"of {name}", {}), squares[f"of {name}"]) for name in REST
+    )
     programs: Counter[str] = Counter()
     for summary in summaries:
         for name, count in summary["programs"]:

@@ -99,8 +99,21 @@ def stages(path: str, options: Options) -> dict[str, Any]:
         return {
             "ops": n, "incomplete": incomplete, "tainted": tainted, "lost": ledger.bad_count(ledger.entries(run)),
             "cells": cells(tally_cells(tally)), "kinds": kinds, "places": places, "programs": programs,
-            "deferred": later,
+            "deferred": later, "squares": _squares(run),
         }  # fmt: skip
+
+
+def _squares(run: Run) -> dict[str, int]:
+    """The sum of the squares of a group's values, an integer of any size: what a standard deviation adds up from."""
+    rest = ", ".join(f"('of {name}', coalesce({name}_ns, 0))" for name in REST)
+    found = run.rows(
+        f"""WITH parts AS (SELECT 'stage ' || stage AS name, sum(duration_ns)::HUGEINT AS value FROM stages
+                WHERE op_id IN (SELECT op_id FROM counted) AND stage IS NOT NULL GROUP BY op_id, stage),
+            rest AS (SELECT unnest([{rest}]) AS one FROM ops WHERE op_id IN (SELECT op_id FROM counted))
+            SELECT name, sum(value * value)::VARCHAR FROM
+                (FROM parts UNION ALL SELECT one[1], one[2]::HUGEINT FROM rest) GROUP BY name ORDER BY name"""
+    )
+    return {str(name): int(whole) for name, whole in found}
 
 
 def tally_cells(tally: Tally) -> Cells:

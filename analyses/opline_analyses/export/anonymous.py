@@ -30,13 +30,11 @@ NAMES = {
     "cgroup": "cgroup", "stream": "stream",
 }  # fmt: skip
 #: Columns of words: of opline, of the kernel, or of the op model.
-WORDS = frozenset(
-    (
-        "class", "reason", "no_request", "point", "event", "evidence", "stage", "kind", "from_point", "to_point",
-        "state", "rwbs", "outcome", "request_evidence", "confidence", "space", "direction", "fate", "loss", "severity",
-        "origin",
-    )
-)  # fmt: skip
+WORDS = frozenset((
+    "class", "reason", "no_request", "point", "event", "evidence", "stage", "kind", "from_point", "to_point", "state",
+    "cause", "last_cause", "rwbs", "outcome", "request_evidence", "confidence", "space", "direction", "fate", "loss",
+    "severity", "origin",
+))  # fmt: skip
 _PATH = " → "  # between the names of a path of threads
 _INTEGERS = ("i64", "u64", "i32", "u32")
 _ROWS = 1 << 16  # of a row group

@@ -20,22 +20,29 @@ if TYPE_CHECKING:
 
 PROGRAMS = 3
 EXACT_OPS = 1 << 18  # of one run: as Distribution::kExact
-TIMES = {"p50_ns": "p50", "p90_ns": "p90", "p99_ns": "p99", "p999_ns": "p99.9", "max_ns": "max"}
+TIMES = {"min_ns": "min", "p50_ns": "p50", "p90_ns": "p90", "p99_ns": "p99", "p999_ns": "p99.9", "max_ns": "max"}
+_SPREAD = ("min_ns", "std_ns")  # columns that people see where they ask for them
 
 
 def result(
-    t: StageTable, bounds: Bounds | None = None, ways: Sequence[BothWays] = (), tainted: bool = False
+    t: StageTable,
+    bounds: Bounds | None = None,
+    ways: Sequence[BothWays] = (),
+    tainted: bool = False,
+    spread: bool = False,
 ) -> ResultTable:
     """A row per stage, then what no stage claims and the latency. ``bounds``, of a cluster: by stage
-    (opline_analyses.hosts.bounds); ``ways``: there and back between two hosts; ``tainted``: those ops count.
+    (opline_analyses.hosts.bounds); ``ways``: there and back between two hosts; ``tainted``: those ops count;
+    ``spread``: people see min and standard deviation, too.
     """
     notes = left_out(t.incomplete, t.tainted, tainted)
     notes += [] if t.sums else ["the stages do not sum to the latency: the run is damaged."]
     digits = table_digits(t.latency.mean_ns)
     columns = [label("stage", "stage (us)"), text("kind"), Column("count", "count"), time("mean_ns", "mean", digits)]
     columns += [time(name, head, digits, "i64") for name, head in TIMES.items()]
-    columns += [Column("total_ns"), share()]
-    people = ["stage", "count", "mean_ns", *TIMES, "share"]
+    columns += [time("std_ns", "std", digits), Column("total_ns"), share()]
+    people = ["stage", "count", "mean_ns", *TIMES, "std_ns", "share"]
+    people = [name for name in people if spread or name not in _SPREAD]
     if bounds is not None:
         columns.append(time("bound_ns", "±", digits, "i64"))
         people.insert(3, "bound_ns")

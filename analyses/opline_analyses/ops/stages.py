@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Statistics per stage: in how many ops, mean, percentiles, max, share of the total latency.
+"""Statistics per stage: in how many ops, mean, standard deviation, percentiles, min, max, share of the total latency.
 
 Takes a run and a selection, or what the core counted while it read a trace; gives rows. The native core computes both
 (statistics/stage_stats.hpp). A stage that recurs in an op adds up to one value per op. Percentiles are by nearest rank,
@@ -33,17 +33,21 @@ if TYPE_CHECKING:
 
 
 class StageRow(Value):
-    """One stage over the ops that have it. ``mean_ns`` is over those; ``total_ns / ops`` of the table over all ops."""
+    """One stage over the ops that have it. ``mean_ns`` is over those; ``total_ns / ops`` of the table over all ops.
+    ``std_ns`` is the standard deviation of these values, which are all there are: divided by their number.
+    """
 
     stage: str
     kind: str
     count: int
     mean_ns: float
+    min_ns: int
     p50_ns: int
     p90_ns: int
     p99_ns: int
     p999_ns: int
     max_ns: int
+    std_ns: float
     total_ns: int
 
 
@@ -118,7 +122,8 @@ def _row(found: Mapping[str, Any]) -> StageRow:
     count, total = found["count"], found["total_ns"]
     mean = total / count if count else 0.0
     p50, p90, p99, p999 = found["quantiles_ns"]
-    return StageRow(found["stage"], found["kind"], count, mean, p50, p90, p99, p999, found["max_ns"], total)
+    least, most, deviation = found["min_ns"], found["max_ns"], found["std_ns"]
+    return StageRow(found["stage"], found["kind"], count, mean, least, p50, p90, p99, p999, most, deviation, total)
 
 
 def table_of(

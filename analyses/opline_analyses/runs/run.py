@@ -25,7 +25,6 @@ from opline_analyses.runs.database import in_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
     from typing import Any
 
     import duckdb
@@ -354,43 +353,27 @@ def open_run(
     if not given.exists():
         raise UsageError(f"{given} does not exist.")
     with ExitStack() as stack:
-        path_of_tables = given
+        found = given
         if is_packed(given):
-            path_of_tables = stack.enter_context(_unpacked(given, model, extents))
+            from opline_analyses.runs.packed import folder_of
+
+            found = stack.enter_context(folder_of(given, model, extents))
         elif model is not None or reader is not None or extents or not has_run(given):
             # A finished run needs neither the native core nor babeltrace2.
             from opline.store.run import open_or_correlate
 
-            path_of_tables = stack.enter_context(
-                open_or_correlate(
-                    given, model=model, reader=reader, extents=extents, otherwise=otherwise, tables=tables
-                )
-            ).path
-        run = open_tables(
-            path_of_tables, None if path_of_tables == given else given, stack, interruptible, all_programs
-        )
+            made = open_or_correlate(given, model, reader=reader, extents=extents, otherwise=otherwise, tables=tables)
+            found = stack.enter_context(made).path
+        run = open_tables(found, None if found == given else given, stack, interruptible, all_programs)
         if is_packed(given):
-            _without_trace(run)
-        elif path_of_tables == given:
+            from opline_analyses.runs.packed import forget_trace
+
+            forget_trace(run)
+        elif found == given:
             read_by, why = run.manifest.get("reader"), run.manifest.get("reader_reason")
             explain(f"{given}: a run; its trace was read by the reader {read_by}: {why}")
         with readable(run):
             yield run
-
-
-def _unpacked(path: Path, model: str | None, extents: Sequence[Path]) -> AbstractContextManager[Path]:
-    """The temporary folder of a packed run. Raises OplineError."""
-    from opline.store.packed import unpacked
-
-    if model is not None or extents:
-        raise UsageError(f"{path} is a packed run, without a trace to correlate again: leave out --model and --extents.")
-    return unpacked(path)
-
-
-def _without_trace(run: Run) -> None:
-    """Of a packed run: its trace and its maps of files are not where the manifest of another machine says."""
-    run.fresh = False
-    run.manifest |= {"trace": str(run.path / "trace"), "traces": [], "extents": []}
 
 
 @contextmanager

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Counts, sums, the largest and percentiles are those of the sorted values, however few or many there are, and in any
-// order.
+// Counts, sums, the least, the largest, the deviation and percentiles are those of the sorted values, however few or
+// many there are, and in any order.
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -34,6 +35,12 @@ void check(std::vector<std::int64_t> values, std::mt19937_64 &random) {
     CHECK(found.exact == (values.size() <= Distribution::kExact));
     std::sort(values.begin(), values.end());
     CHECK(found.max == values.back());
+    CHECK(found.min == values.front());
+    const long double mean = static_cast<long double>(found.total) / static_cast<long double>(values.size());
+    long double squares = 0;
+    for (const auto value : values) squares += (static_cast<long double>(value) - mean) * (value - mean);
+    const long double deviation = std::sqrt(squares / static_cast<long double>(values.size()));
+    CHECK(std::abs(found.deviation - deviation) <= 1e-6L * (deviation + std::abs(mean)));
     for (std::size_t i = 0; i < kPerMille.size(); ++i) {
         const std::int64_t there = values[(values.size() * kPerMille[i] + 999) / 1000 - 1];
         if (found.exact) CHECK(found.percentiles[i] == there);
@@ -49,6 +56,8 @@ TEST_CASE("nothing") {
     const auto found = summary_of({});
     CHECK(found.count == 0);
     CHECK(found.max == 0);
+    CHECK(found.min == 0);
+    CHECK(found.deviation == 0);
     CHECK(found.percentiles == std::vector<std::int64_t>(kPerMille.size()));
 }
 

@@ -2,6 +2,7 @@
 #include "statistics/distribution.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace opline {
 namespace {
@@ -23,6 +24,11 @@ std::int64_t middle_of(std::size_t bucket) {
 
 }  // namespace
 
+void Distribution::measure(const std::vector<std::uint32_t> &known, const std::vector<std::int64_t> &others) {
+    for (const std::uint32_t value : known) measure(static_cast<std::int64_t>(value));
+    for (const std::int64_t value : others) measure(value);
+}
+
 // Negative ones are counted as 0.
 void Distribution::add_to_buckets(std::int64_t value) {
     const auto count = [this](std::int64_t v) {
@@ -32,8 +38,10 @@ void Distribution::add_to_buckets(std::int64_t value) {
     };
     std::for_each(short_.begin(), short_.end(), count);
     std::for_each(others_.begin(), others_.end(), count);
+    measure(short_, others_);
     if (!short_.empty()) std::vector<std::uint32_t>().swap(short_);
     if (!others_.empty()) std::vector<std::int64_t>().swap(others_);
+    measure(value);
     count(value);
 }
 
@@ -57,6 +65,16 @@ Distribution::Summary Distribution::summary(const std::vector<std::uint32_t> &pe
     out.total = total_;
     out.max = max_;
     out.exact = count_ <= kExact;
+    Distribution all;  // of what is counted already, and what is known as it is
+    all.min_ = min_;
+    all.squares_ = squares_;
+    all.measure(short_, others_);
+    if (count_ > 0) {
+        const auto n = static_cast<long double>(count_), mean = static_cast<long double>(total_) / n;
+        const long double variance = static_cast<long double>(all.squares_) / n - mean * mean;
+        out.min = all.min_;
+        out.deviation = static_cast<double>(std::sqrt(std::max(variance, 0.0L)));
+    }
     std::sort(others_.begin(), others_.end());
     std::size_t sorted = 0, bucket = 0;
     std::uint64_t passed = 0;  // in lower buckets

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How integers are distributed: how many, their sum, the largest, percentiles by nearest rank.
+// How integers are distributed: how many, their sum, the least and the largest, the standard deviation, percentiles by
+// nearest rank.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +26,8 @@ class Distribution {
     // of the value's: at most 1/512 off. Without values all is 0.
     struct Summary {
         std::uint64_t count = 0;
-        std::int64_t total = 0, max = 0;
+        std::int64_t total = 0, min = 0, max = 0;
+        double deviation = 0;  // of all values: the root of the mean square distance from their mean
         bool exact = true;
         std::vector<std::int64_t> percentiles;
     };
@@ -34,10 +36,18 @@ class Distribution {
   private:
     static constexpr std::int64_t kMostShort = std::numeric_limits<std::uint32_t>::max();
     void add_to_buckets(std::int64_t value);
+    // Counts values for min and deviation: while they are known as they are, not before they are asked for.
+    void measure(const std::vector<std::uint32_t> &, const std::vector<std::int64_t> &);
+    void measure(std::int64_t value) {
+        if (value < min_) min_ = value;
+        const auto size = static_cast<unsigned __int128>(value < 0 ? -static_cast<__int128>(value) : value);
+        squares_ += size * size;
+    }
     std::int64_t of_rank(std::size_t rank, std::size_t &sorted);
 
     std::uint64_t count_ = 0;
-    std::int64_t total_ = 0, max_ = 0;
+    std::int64_t total_ = 0, max_ = 0, min_ = std::numeric_limits<std::int64_t>::max();
+    unsigned __int128 squares_ = 0;     // their sum, an integer: it does not depend on the order of the values
     std::vector<std::uint32_t> short_;  // as long as there are no buckets: what fits into four bytes, and the rest
     std::vector<std::int64_t> others_;
     std::vector<std::uint64_t> buckets_;

@@ -35,8 +35,8 @@ nlohmann::json StageStatistics::json(const std::function<std::string(std::uint32
     auto row = [&](const std::string &name, const std::string &kind, Distribution &values) {
         const auto d = values.summary({500, 900, 990, 999});
         exact = exact && d.exact;
-        return json{{"stage", name},       {"kind", kind},    {"count", d.count},
-                    {"total_ns", d.total}, {"max_ns", d.max}, {"quantiles_ns", d.percentiles}};
+        return json{{"stage", name},   {"kind", kind},    {"count", d.count},      {"total_ns", d.total},
+                    {"min_ns", d.min}, {"max_ns", d.max}, {"std_ns", d.deviation}, {"quantiles_ns", d.percentiles}};
     };
     using Order = std::tuple<double, double, std::string, std::uint32_t>;
     std::vector<Order> order;

@@ -75,10 +75,10 @@ void Lexer::advance() {
         if (at_ >= source_.size())
             throw Malformed("metadata line " + std::to_string(token_.line) + ": a text does not end");
         ++at_;
-    } else if (const std::size_t escape = ahead(1) == '\\' ? 1 : 0;
-               c == '\'' && ahead(2 + escape) == '\'') {  // a character: its number
+    } else if (const std::size_t escape = char_at(1) == '\\' ? 1 : 0;
+               c == '\'' && char_at(2 + escape) == '\'') {  // a character: its number
         token_.kind = Token::Kind::kInteger;
-        const char d = ahead(1 + escape);
+        const char d = char_at(1 + escape);
         const auto named = std::string_view("ntr0abfv").find(d);
         const char value = escape && named != std::string_view::npos ? "\n\t\r\0\a\b\f\v"[named] : d;
         token_.value = static_cast<unsigned char>(value);

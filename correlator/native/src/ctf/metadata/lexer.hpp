@@ -28,7 +28,7 @@ class Lexer {
   private:
     void advance();  // throws Malformed
     void skip_blank();
-    char ahead(std::size_t n) const { return at_ + n < source_.size() ? source_[at_ + n] : '\0'; }
+    char char_at(std::size_t n) const { return at_ + n < source_.size() ? source_[at_ + n] : '\0'; }
     std::string_view source_;
     std::size_t at_ = 0;
     int line_ = 1;

@@ -137,6 +137,23 @@ def test_the_same_bytes_with_one_two_and_four_processes(runs: Path, capfd: Captu
     assert all(other == first for other in others)
 
 
+def test_histograms_side_by_side_are_those_of_each_recording(runs: Path, capfd: Capture) -> None:
+    def groups(*words: object) -> dict[str, dict[str, Any]]:
+        status, out, _ = said(capfd, "hist", *words, "--json")
+        assert status == 0
+        (interval,) = json.loads(out)["intervals"]
+        return {group["group"]: {k: v for k, v in group.items() if k != "group"} for group in interval["groups"]}
+
+    first, *others = (runs / name for name in NAMES)
+    found = groups(first, *(word for other in others for word in ("--also", other)), "--per", "recording")
+    assert list(found) == sorted(NAMES)
+    for name in NAMES:
+        assert found[name] == groups(runs / name)[""]
+    status, out, err = said(capfd, "hist", first, "--per", "recording")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "--also" in err
+
+
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_the_same_bytes_with_workers_of_dask(words: tuple[str, ...], runs: Path, dask: str, capfd: Capture) -> None:
     command, *rest = words

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from opline.errors import UsageError
 from opline.readers.registry import COUNTS
 from opline_analyses.block import io_filter
 from opline_analyses.block.hist_result import Histograms, HistOptions, buckets_of, summed, table, unit_of
@@ -27,6 +28,7 @@ LACKS = {
     "--limit --sort": "a histogram has all its rows, in the order of the latencies; COUNT ends after N intervals",
 }
 INTERMIXED = True  # INTERVAL and COUNT also behind options
+RECORDING = "recording"
 STYLES = ("table", "iolatency", "iolatency_micro", "hist_log", "biolatency", "latencymap")
 EXAMPLES = f"""\
 Each I/O counts once, in the interval of its completion. The counts of all
@@ -46,6 +48,7 @@ examples:
   opline hist run1
   opline hist run1 1 --per device
   opline hist run1 5 3 --style iolatency -Q -d 8,16 -i '*R*'
+  opline hist run1 --also run2 --per recording
   opline hist run1 -Q --beside issue
   opline hist run1 --of stages --stage 'shard queue' --buckets fine
   stap blockio_rq_issue_filter_latencyhistogram.stp 10 | opline hist - 10
@@ -65,7 +68,12 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """What can be asked of a run, and of what happens now (`opline live`)."""
     add_intervals(parser, "a histogram for each: 1 (seconds), 100ms")
-    parser.add_argument("--per", "--by", choices=sorted(io_filter.PER), help="a histogram for each, side by side")
+    parser.add_argument(
+        "--per",
+        "--by",
+        choices=sorted((*io_filter.PER, RECORDING)),
+        help=f"a histogram for each, side by side; {RECORDING}: of each recording that --also names",
+    )
     parser.add_argument(
         "--buckets",
         choices=("auto", "log2", "fine", "linear"),
@@ -100,6 +108,7 @@ def run(args: argparse.Namespace) -> int:
         return _of_counts(args, kind) if kind.HAS == COUNTS else _of_values(args, kind)
     if wanted(args):
         return _of_many(args)
+    refuse_per_recording(args)
     filters, interval, asked = io_filters(args), interval_ns(args), hist_options(args)
     buckets_of(asked, unit_of(asked))  # what can't be is said before a run is made
     with opened(args, tables=tables_needed(filters)) as opened_run:
@@ -119,15 +128,23 @@ def _of_many(args: argparse.Namespace) -> int:
     filters, asked = io_filters(args), hist_options(args)
     unit = unit_of(asked)
     buckets = Fine(DURATIONS[unit]) if asked.fits else buckets_of(asked, unit)
-    wish = {"filters": vars(filters), "asked": vars(asked.replaced(cumulative=False)), "count": args.count}
+    apart = asked.per == RECORDING
+    alone = asked.replaced(cumulative=False, per=None if apart else asked.per)
+    wish = {"filters": vars(filters), "asked": vars(alone), "count": args.count}
     found = answers(args, "hist", wish | {"interval_ns": interval_ns(args)})
     series = added.series(found.summaries)
-    counted = added.intervals(found.summaries, series)
+    counted = added.intervals(found.summaries, series, found.names if apart else None)
     source = source_of(filters.of, filters.start, filters.end, filters.tainted)
     rows = io_filter.Rows(source, "", (), Limits(), io_filter.Window(), 0, 0)
     shown = Histograms(summed(counted) if asked.sums else counted, series, buckets, unit, rows)
     write(args, fitted(None, asked, filters, shown))
     return status(args, found)
+
+
+def refuse_per_recording(args: argparse.Namespace) -> None:
+    """Raises UsageError where there is one recording alone."""
+    if args.per == RECORDING:
+        raise UsageError(f"--per {RECORDING} shows several recordings side by side: name the others with --also RUN.")
 
 
 def hist_options(args: argparse.Namespace) -> HistOptions:

@@ -128,12 +128,15 @@ def series(summaries: Sequence[Summary]) -> Series:
     return Series(Grid(min(origins), step), 0, last, 0, until.pop() if len(until) == 1 else None)
 
 
-def intervals(summaries: Sequence[Summary], whole: Series) -> list[tuple[int, Cells]]:
-    """The cells of each interval, idle ones too."""
+def intervals(
+    summaries: Sequence[Summary], whole: Series, names: Sequence[str] | None = None
+) -> list[tuple[int, Cells]]:
+    """The cells of each interval, idle ones too. ``names``: of the runs, each with a group of its own; None: sums."""
     found: dict[int, list[Any]] = {}
-    for summary in summaries:
+    for place, summary in enumerate(summaries):
         for index, cells in summary["intervals"]:
-            found.setdefault(index, []).append(cells)
+            own = cells if names is None else [[names[place], *cell[1:]] for cell in cells]
+            found.setdefault(index, []).append(own)
     return [(index, cells_of(found.get(index, []))) for index in range(whole.first, whole.last + 1)]
 
 

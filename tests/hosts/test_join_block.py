@@ -158,3 +158,88 @@ def test_devices_are_named_by_their_host(cluster: Path, capfd: pytest.CaptureFix
     assert main(["disk", "iostat", str(cluster), "--all-programs", "-d", "server:vda", "--csv"]) == 0
     assert "client:vda" not in capfd.readouterr().out
     assert main(["why", str(cluster)]) in (0, 3)
+
+
+def said(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> str:
+    assert main(arguments) == 0
+    return capfd.readouterr().out
+
+
+def test_host_chooses_the_ios_of_its_devices(cluster: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    whole = ["disk", "hist", str(cluster), "--all-programs", "--json"]
+    counts = {
+        host: sum(
+            group["count"] for group in json.loads(said([*whole, "--host", host], capfd))["intervals"][0]["groups"]
+        )
+        for host in HOSTS
+    }
+    for host, count in counts.items():
+        own = "outcome <> 'absorbed' AND flushed_by IS NULL AND issue_ns IS NOT NULL AND complete_ns IS NOT NULL"
+        run = cluster / "runs" / f"host={host}"
+        assert rows(f"SELECT count(*) FROM '{run}/requests.parquet' WHERE {own}") == [(count,)]
+    by_host = json.loads(said([*whole, "--by", "host"], capfd))["intervals"][0]["groups"]
+    assert {group["group"]: group["count"] for group in by_host} == counts
+    assert main(["disk", "iostat", str(cluster), "--host", "moon"]) == 2
+    assert "--host moon: the run has no such host. It has: client, server." in capfd.readouterr().err
+
+
+def test_places_sum_to_the_latency(cluster: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    document = json.loads(said(["stages", str(cluster), "--by", "host", "--json"], capfd))
+    found = {row["stage"]: row for row in document["stages"]}
+    places = ("client", "client to server", "server", "server to client")
+    assert tuple(found) == (*places, "unattributed", "latency")
+    assert sum(found[place]["total_ns"] for place in places) == found["latency"]["total_ns"]
+    assert {place for place in places if found[place]["bound_ns"] is not None} == {places[1], places[3]}
+    ((both, request),) = rows(f"SELECT sum(both_ns), sum(request_ns) FROM '{cluster}/hops.parquet'")
+    assert found["client to server"]["total_ns"] == request - sendmsg(cluster, "request sendmsg")
+    assert found["server to client"]["total_ns"] == both - request - sendmsg(cluster, "reply sendmsg")
+    by_op = """SELECT sum(duration_ns) AS ns FROM '{}/stages.parquet' WHERE host = 'server'
+               AND stage <> 'request in socket' GROUP BY op_id ORDER BY ns"""
+    server = np.array([int(ns) for (ns,) in rows(by_op.format(cluster))])
+    rank = [int(np.ceil(q * len(server))) - 1 for q in (0.5, 0.9, 0.99, 0.999)]
+    assert [found["server"][name] for name in ("p50_ns", "p90_ns", "p99_ns", "p999_ns")] == server[rank].tolist()
+    assert main(["stages", str(cluster), "--by", "host", "--states"]) == 2
+    assert "--states is by stage: leave out --by or --states." in capfd.readouterr().err
+
+
+def sendmsg(cluster: Path, stage: str) -> int:
+    """The part of a message's way in which the sender's call goes on: it lies on the sender's host."""
+    ((found,),) = rows(f"SELECT coalesce(sum(duration_ns), 0) FROM '{cluster}/stages.parquet' WHERE stage = '{stage}'")
+    return int(found)
+
+
+def test_why_names_the_host_and_the_stage(cluster: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    document = json.loads(said(["why", str(cluster), "--json"], capfd))
+    places = {place["place"]: place for place in document["places"]}
+    latency = document["latency"]
+    assert abs(sum(place["slow_ns"] for place in places.values()) - latency["slow_mean_ns"]) < 1
+    assert abs(sum(place["more_ns"] for place in places.values()) - latency["more_ns"]) < 1
+    lead = document["places"][0]
+    assert lead["more_ns"] == max(place["more_ns"] for place in places.values())
+    assert lead["stages"][0][0] in document["place_sentence"]
+    assert lead["place"].split(" to ")[0] in document["place_sentence"]
+    assert "between server and client" in said(["why", str(cluster)], capfd).replace("\n", " ")
+
+
+def test_a_wait_for_a_host_that_is_not_recorded_is_unknown(
+    given: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The server's recording ends in the middle of the client's: packets at the end of two files are taken away."""
+    shutil.copytree(given / "server", tmp_path / "server")
+    streams = tmp_path / "server" / "trace" / "ust" / "uid" / "0" / "64-bit"
+    shutil.rmtree(streams / "index")
+    for name, size in (("app_0", 12_288), ("app_1", 135_168)):
+        with (streams / name).open("r+b") as file:
+            file.truncate(size)
+    out = tmp_path / "cluster"
+    assert main(["join", "-o", str(out), f"client={given}/client", f"server={tmp_path}/server"]) == 0
+    unknown = "unknown: another host (not recorded)"
+    found = f"""SELECT kind, host, from_point, to_point, count(*) FROM '{out}/stages.parquet'
+                WHERE stage = '{unknown}' GROUP BY ALL"""
+    assert rows(found) == [("unknown", "client", "client.send", "client.recv", 122)]
+    law = f"""SELECT count(*), sum((ns + unattributed_ns = latency_ns)::INT), sum((unknown_ns > 0)::INT)
+              FROM '{out}/ops.parquet'
+              JOIN (SELECT op_id, sum(duration_ns) AS ns FROM '{out}/stages.parquet' GROUP BY op_id) USING (op_id)"""
+    assert rows(law) == [(300, 300, 123)]  # one more op has points of the server, but not its reply
+    capfd.readouterr()
+    assert unknown in said(["stages", str(out), "--json"], capfd)

@@ -40,6 +40,20 @@ def stages(run: Run, filters: OpFilters = ALL, *, tainted: bool = False, spread:
     return result(counted, stage_bounds(run), both_ways(run), tainted, spread)
 
 
+def places(run: Run, filters: OpFilters = ALL, *, tainted: bool = False, spread: bool = False) -> ResultTable:
+    """The same for each host of a joined run, and for the way between two hosts. A `StageTable` was found. Raises
+    OplineError where no op counts.
+    """
+    from opline_analyses.hosts.bounds import both_ways, place_bounds
+    from opline_analyses.ops.places import place_table
+    from opline_analyses.ops.stage_text import result
+
+    counted = place_table(run, selection(run, filters), tainted)
+    if not run.is_cluster:
+        return result(counted, tainted=tainted, spread=spread, first="host")
+    return result(counted, place_bounds(run), both_ways(run), tainted, spread, "host")
+
+
 def states(run: Run, filters: OpFilters = ALL, *, tainted: bool = False) -> ResultTable:
     """What the threads did in each stage, and who woke them: a row per stage, then all of them. A `StateTable` was
     found. Raises OplineError where no op counts, or no thread's states are known.

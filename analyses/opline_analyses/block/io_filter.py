@@ -19,7 +19,7 @@ from opline_analyses.base.text import count_of, device_name
 from opline_analyses.block.io_sources import Source, needing, source_of
 from opline_analyses.runs.cgroups import meant, names
 from opline_analyses.runs.devices import devices_condition
-from opline_analyses.runs.selection import NO_CLASS, any_glob, latency_limits, refuse_unknown
+from opline_analyses.runs.selection import NO_CLASS, any_glob, latency_limits, refuse_host, refuse_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,7 +35,7 @@ KINDS = {
 }
 PER = {
     "device": "dev", "io": "kind", "rwbs": "rwbs", "comm": "comm", "tid": "tid", "class": "class", "stage": "stage",
-    "thread": "concat(coalesce(comm, '?'), ':', coalesce(tid::VARCHAR, '?'))", "cgroup": "cgroup",
+    "thread": "concat(coalesce(comm, '?'), ':', coalesce(tid::VARCHAR, '?'))", "cgroup": "cgroup", "host": "host",
 }  # fmt: skip
 DEVICE_AND_IO = "device and io"  # groups that are named "sda read"
 BATCH_ROWS = 1 << 16
@@ -45,6 +45,7 @@ class IoFilters(Given):
     """Which I/Os are meant, as the options of commands say it; None: all. ``of``: what is counted."""
 
     device: Sequence[str] | None = None
+    host: Sequence[str] | None = None
     io: Sequence[str] | None = None
     size: str | None = None
     comm: Sequence[str] | None = None
@@ -142,6 +143,11 @@ def _owned(source: Source, condition: str) -> str:
 def _conditions(run: Run, source: Source, filters: IoFilters) -> Iterator[tuple[str, Sequence[object]]]:
     if filters.device:
         yield devices_condition(run, filters.device)
+    if filters.host:
+        if not run.grows:
+            refuse_host(run, filters.host)
+        if run.is_cluster:
+            yield f"host IN ({', '.join('?' * len(filters.host))})", list(filters.host)
     if filters.io:
         if "io" in source.lacks:
             raise UsageError(f"-i {filters.io[0]}: {source.name} have no rwbs flags; --of requests has.")

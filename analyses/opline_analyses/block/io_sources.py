@@ -2,7 +2,8 @@
 """What can be counted: block requests, bios, ops and their stages, each as SQL with the same columns.
 
 Columns of every source: id, begin_ns and end_ns (what was measured lies between), seen_ns (a time of it that is known),
-dev, rwbs, kind, bytes, sector, tid, comm, cgroup, pid, op_id, class, stage, and why (a text where it can't be counted).
+dev, host, rwbs, kind, bytes, sector, tid, comm, cgroup, pid, op_id, class, stage, and why (a text where it
+can't be counted).
 What a source does not know is NULL; ``lacks`` names the filters that it can't serve.
 """
 
@@ -54,7 +55,8 @@ def _missing(start: str, end: str) -> str:
 
 _REQUESTS = """
     SELECT request_id AS id, {begin} AS begin_ns, {end} AS end_ns, first_issue_ns AS first_ns,
-           coalesce(complete_ns, issue_ns, insert_ns, getrq_ns, queue_ns) AS seen_ns, dev, rwbs::VARCHAR AS rwbs,
+           coalesce(complete_ns, issue_ns, insert_ns, getrq_ns, queue_ns) AS seen_ns, dev, host::VARCHAR AS host,
+           rwbs::VARCHAR AS rwbs,
            kind::VARCHAR AS kind, coalesce(nr_sectors, 0)::BIGINT * 512 AS bytes, sector,
            coalesce(queue_tid, issue_tid)::BIGINT AS tid, coalesce(queue_comm, issue_comm)::VARCHAR AS comm,
            cgroup::VARCHAR AS cgroup, NULL::INTEGER AS pid, op_id, NULL::VARCHAR AS class, NULL::VARCHAR AS stage
@@ -94,12 +96,13 @@ def bios(start: str = "queue", end: str = "complete") -> Source:
                    CASE WHEN bool_and(r.complete_ns IS NOT NULL OR r.request_id IS NULL) THEN max(r.complete_ns) END
                      AS complete_ns,
                    CASE WHEN bool_and(r.complete_ns IS NOT NULL OR r.request_id IS NULL)
-                     THEN max(coalesce(r.end_ns, r.complete_ns)) END AS end_ns, any_value(r.rwbs) AS rwbs
+                     THEN max(coalesce(r.end_ns, r.complete_ns)) END AS end_ns, any_value(r.rwbs) AS rwbs,
+                   any_value(r.host)::VARCHAR AS host
             FROM made m JOIN bios b USING (bio_id) LEFT JOIN requests r USING (request_id) GROUP BY m.top)
         SELECT *, {_missing(start, end)} AS why FROM (
             SELECT b.bio_id AS id, {begin.replace("getrq_ns", "p.getrq_ns")} AS begin_ns,
                    {ends.replace("getrq_ns", "p.getrq_ns")} AS end_ns, coalesce(p.complete_ns, b.queue_ns) AS seen_ns,
-                   b.dev, p.rwbs::VARCHAR AS rwbs, b.kind::VARCHAR AS kind, b.nr_sectors::BIGINT * 512 AS bytes,
+                   b.dev, p.host, p.rwbs::VARCHAR AS rwbs, b.kind::VARCHAR AS kind, b.nr_sectors::BIGINT * 512 AS bytes,
                    b.sector, b.tid::BIGINT AS tid, b.comm::VARCHAR AS comm, b.cgroup::VARCHAR AS cgroup,
                    NULL::INTEGER AS pid, b.op_id, NULL::VARCHAR AS class, NULL::VARCHAR AS stage
             FROM bios b JOIN parts p ON p.top = b.bio_id)"""
@@ -113,7 +116,8 @@ _OP_WHY = """CASE WHEN NOT complete THEN 'incomplete' WHEN tainted AND NOT {tain
 def ops(tainted: bool = False) -> Source:
     """One row per op, from its begin to its end."""
     sql = f"""
-        SELECT op_id AS id, begin_ns, end_ns, coalesce(end_ns, begin_ns) AS seen_ns, dev, NULL::VARCHAR AS rwbs,
+        SELECT op_id AS id, begin_ns, end_ns, coalesce(end_ns, begin_ns) AS seen_ns, dev, host::VARCHAR AS host,
+               NULL::VARCHAR AS rwbs,
                NULL::VARCHAR AS kind, length_bytes AS bytes, sector, begin_tid AS tid,
                comm::VARCHAR AS comm, cgroup::VARCHAR AS cgroup, pid, op_id,
                class::VARCHAR AS class, NULL::VARCHAR AS stage,
@@ -126,7 +130,8 @@ def stages(tainted: bool = False) -> Source:
     """One row per stage of an op."""
     sql = f"""
         SELECT op_id * 65536 + seq AS id, s.begin_ns, s.begin_ns + s.duration_ns AS end_ns,
-               s.begin_ns + s.duration_ns AS seen_ns, o.dev, NULL::VARCHAR AS rwbs, NULL::VARCHAR AS kind,
+               s.begin_ns + s.duration_ns AS seen_ns, o.dev, coalesce(s.host, o.host)::VARCHAR AS host,
+               NULL::VARCHAR AS rwbs, NULL::VARCHAR AS kind,
                o.length_bytes AS bytes, o.sector, s.tid, o.comm::VARCHAR AS comm, o.cgroup::VARCHAR AS cgroup, o.pid,
                op_id,
                o.class::VARCHAR AS class, s.stage::VARCHAR AS stage,

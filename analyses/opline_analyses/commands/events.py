@@ -26,6 +26,7 @@ NAME = "events"
 HELP = "a trace's events, decoded, one per line"
 #: What it lacks of the vocabulary (options.py), and why.
 LACKS = {
+    "--host": "each trace is of one host, and a joined run names its traces",
     "--class --object": "an event is of no op: `opline ops`",
     "--cgroup": "an event names a thread, and only a run knows its cgroup",
     "--latency --slowest": "an event has no duration",

@@ -24,6 +24,7 @@ HELP = "hist, iostat, outliers, log, bitesize or heatmap, while it runs"
 #: What it lacks of the vocabulary (options.py), and why.
 LACKS = {
     "--since --until": "it begins now",
+    "--host": "it is about this machine",
     "--slowest": "the slowest are known at the end: `opline live outliers`",
     "--limit --sort": "as of the view; I/Os are shown as they complete",
 }
@@ -74,7 +75,7 @@ class Chosen:
         """Adds the arguments."""
         self._module.add_options(parser)
         for action in parser._actions:  # of what has been recorded
-            if action.dest in ("since", "until", "window", "at"):
+            if action.dest in ("since", "until", "window", "at", "host"):
                 action.help = argparse.SUPPRESS
         parser.add_argument("--duration", dest="live_duration", metavar="T", help="end after T: 10 (seconds), 5m")
         add_recording(parser)

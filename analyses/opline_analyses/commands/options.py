@@ -75,6 +75,11 @@ def _all_of_major(text: str) -> str:
     return found
 
 
+def add_host(group: argparse._ArgumentGroup, of: str) -> None:
+    """--host. ``of``: which ops or I/Os are a host's."""
+    group.add_argument("--host", metavar="H", action="append", help=f"{of} this host, in a joined run")
+
+
 def add_sort(parser: argparse.ArgumentParser) -> None:
     """--sort."""
     parser.add_argument(
@@ -95,7 +100,7 @@ def add_filters(parser: argparse.ArgumentParser, latency: bool = True) -> None:
     add_size(group)
     add_threads(group, "begun by")
     add_owners(group, "begun by")
-    group.add_argument("--host", metavar="H", action="append", help="begun on this host, of a cluster")
+    add_host(group, "begun on")
     add_times(group, "begin", "ops in flight at T; with --window its middle")
     if latency:
         add_latency(group, "complete ops that take so long: ")
@@ -119,6 +124,7 @@ def add_io_filters(parser: argparse.ArgumentParser, sources: bool = True, latenc
     """The options. ``sources``: --of, --from and --to; ``latency``: --latency."""
     group = parser.add_argument_group("which I/Os (all may be combined)")
     add_device(group)
+    add_host(group, "at a device of")
     group.add_argument(
         "-i",
         "--io",

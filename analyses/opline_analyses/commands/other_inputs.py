@@ -18,7 +18,7 @@ _OF_IOS: tuple[tuple[str, str, Any], ...] = (
     ("max_loss", "--max-loss", None), ("per", "--per", None), ("buckets", "--buckets", "auto"),
     ("compat", "--compat", False), ("device", "--device", None), ("io", "--io", None), ("size", "--size", None),
     ("comm", "--comm", None), ("pid", "--pid", None), ("tid", "--tid", None), ("op_class", "--class", None),
-    ("cgroup", "--cgroup", None), ("object", "--object", None),
+    ("cgroup", "--cgroup", None), ("object", "--object", None), ("host", "--host", None),
     ("latency", "--latency", None), ("window", "--window", None), ("since", "--since", None),
     ("until", "--until", None), ("of", "--of", "requests"),
     ("stage", "--stage", None), ("start", "--from", None), ("end", "--to", None), ("beside", "--beside", None),

@@ -19,7 +19,7 @@ NAME = "record"
 HELP = "record a command, or what runs: its events and the block layer's"
 #: What it lacks of the vocabulary (options.py), and why.
 LACKS = {
-    "--since --until --class --device --object --latency": "all of a run is recorded; filter what reads it",
+    "--since --until --class --device --host --object --latency": "all of a run is recorded; filter what reads it",
     CHOICE: "it records",
     FORMS: "it records; recording.json says what",
 }

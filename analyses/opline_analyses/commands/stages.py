@@ -7,7 +7,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from opline.correlation import recording_of, stage_statistics
-from opline.errors import OplineError
+from opline.errors import OplineError, UsageError
 from opline_analyses.commands.common import (
     add_form,
     add_run,
@@ -55,7 +55,8 @@ both ends counts with its exact latency and a stage `unknown (events lost)`. An
 op that can have lost its begin or end counts with --tainted only.
 
 A cluster (`opline join`) has a column `±`: the stage lies between two hosts,
-and the true mean and percentiles are no further away. Empty: exact.
+and the true mean and percentiles are no further away. Empty: exact. --by host
+has a row for each host and for each way between two hosts.
 
 `of it unknown`, below the latency, sums the stages of kind unknown, which also
 have rows. --csv and --json have the rows in nanoseconds, with whole names, and
@@ -79,6 +80,9 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_slowest(parser)
     add_tainted(parser)
     parser.add_argument("--spread", action="store_true", help="min and standard deviation as well")
+    parser.add_argument(
+        "--by", choices=("host",), help="of a joined run: the time on each host and between two hosts, not by stage"
+    )
     parser.add_argument("--states", action="store_true", help="what the threads did in each stage, and who woke them")
     add_table(parser)
     add_engine(parser)
@@ -87,16 +91,18 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the table; 1 if its rows do not sum."""
+    if args.by and args.states:
+        raise UsageError("--states is by stage: leave out --by or --states.")
     if wanted(args):
         return _of_many(args)
-    trace = None if args.states or op_filters(args).given else bare_trace(args)
+    trace = None if args.states or args.by or op_filters(args).given else bare_trace(args)
     return _of_run(args) if trace is None else _of_trace(args, trace)
 
 
 def _of_run(args: argparse.Namespace) -> int:
-    from opline_analyses.api.ops import stages, states
+    from opline_analyses.api.ops import places, stages, states
 
-    analysis, last = (states, "sched") if args.states else (stages, "stages")
+    analysis, last = (states, "sched") if args.states else (places if args.by else stages, "stages")
     with opened(args, tables=("ops", "stages", last)) as opened_run:
         spread = {} if args.states else {"spread": args.spread}
         found = analysis(opened_run, op_filters(args), tainted=args.tainted, **spread)
@@ -128,7 +134,7 @@ def _of_many(args: argparse.Namespace) -> int:
     """Of several recordings, by an engine."""
     from opline_analyses.engine import added
 
-    refuse(args, {"states": "--states", "slowest": "--slowest"})
+    refuse(args, {"by": "--by", "states": "--states", "slowest": "--slowest"})
     found = answers(args, "stages", {"filters": vars(op_filters(args)), "tainted": args.tainted})
     t = added.stages(found.summaries)
     if t.ops == 0:

@@ -23,6 +23,7 @@ HELP = "devices, threads, slow I/Os, ops now: one screen with keys"
 #: What it lacks of the vocabulary (options.py), and why.
 LACKS = {
     "--since --until": "it begins now",
+    "--host": "it is about this machine",
     "--latency": "devices and threads are of all I/Os",
     "--slowest --limit": "the screen has as many rows as fit",
     "--csv --json --output": "a screen; `opline live` writes",
@@ -67,7 +68,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     )
     add_io_filters(parser, latency=False)
     for action in parser._actions:  # of what has been recorded
-        if action.dest in ("since", "until", "window", "at"):
+        if action.dest in ("since", "until", "window", "at", "host"):
             action.help = argparse.SUPPRESS
     parser.set_defaults(
         every=None,

@@ -18,6 +18,7 @@ VOCABULARY = {
     "--pid": "is begun or queued by this process",
     "--cgroup": "is begun or queued in this cgroup; a pattern of the path or the name",
     "--device": "uses this device; `!D`: other devices",
+    "--host": "in a joined run: is begun on this host, or uses a device of it",
     "--object": "is, or belongs to, an op on this object, such as a file; a pattern",
     "--latency": "takes that long: `'>5ms'`, `'<100us'`, `1ms..2ms`; a number alone is in us",
     "--slowest": "is one of the N slowest",
@@ -27,7 +28,7 @@ VOCABULARY = {
     "--json": "JSON, in nanoseconds and bytes",
     "--output": "`-o FILE`: the file to write",
 }
-FILTERS = "--since --until --class --comm --pid --cgroup --device --object --latency"
+FILTERS = "--since --until --class --comm --pid --cgroup --device --host --object --latency"
 CHOICE = "--slowest --limit --sort"
 FORMS = "--csv --json"
 EVERYTHING = " ".join(VOCABULARY)

@@ -30,15 +30,16 @@ def result(
     ways: Sequence[BothWays] = (),
     tainted: bool = False,
     spread: bool = False,
+    first: str = "stage",
 ) -> ResultTable:
     """A row per stage, then what no stage claims and the latency. ``bounds``, of a cluster: by stage
     (opline_analyses.hosts.bounds); ``ways``: there and back between two hosts; ``tainted``: those ops count;
-    ``spread``: people see min and standard deviation, too.
+    ``spread``: people see min and standard deviation, too; ``first``: what people see above the first column.
     """
     notes = left_out(t.incomplete, t.tainted, tainted)
     notes += [] if t.sums else ["the stages do not sum to the latency: the run is damaged."]
     digits = table_digits(t.latency.mean_ns)
-    columns = [label("stage", "stage (us)"), text("kind"), Column("count", "count"), time("mean_ns", "mean", digits)]
+    columns = [label("stage", f"{first} (us)"), text("kind"), Column("count", "count"), time("mean_ns", "mean", digits)]
     columns += [time(name, head, digits, "i64") for name, head in TIMES.items()]
     columns += [time("std_ns", "std", digits), Column("total_ns"), share()]
     people = ["stage", "count", "mean_ns", *TIMES, "std_ns", "share"]

@@ -190,6 +190,15 @@ def refuse_unknown(run: Run, column: str, names: Sequence[str], refusal: str) ->
             raise UsageError(refusal.format(name, ", ".join(known) or "none"))
 
 
+def refuse_host(run: Run, names: Sequence[str]) -> None:
+    """Raises UsageError for a host that the run has no op and no device of."""
+    known = {host for (host,) in run.rows("SELECT DISTINCT host FROM all_ops WHERE host IS NOT NULL")}
+    known |= {str(device["host"]) for device in run.devices() if device.get("host") is not None}
+    for name in names:
+        if name not in known:
+            raise UsageError(f"--host {name}: the run has no such host. It has: {', '.join(sorted(known)) or 'none'}.")
+
+
 def any_glob(column: str, patterns: Sequence[str]) -> str:
     """The condition, with a parameter for each pattern, that the column is as one of them says."""
     return "(" + " OR ".join([f"{column} GLOB ?"] * len(patterns)) + ")"

@@ -16,7 +16,7 @@ from opline_analyses.why.brief import brief_lines
 from opline_analyses.why.separators import what_separates
 from opline_analyses.why.tail import ahead_of_them, tail_blame
 from opline_analyses.why.tail_text import cause_lines, caused_sentence, percentile_lines
-from opline_analyses.why.text import command_lines, sentence, separation_lines, set_lines, table_lines
+from opline_analyses.why.text import command_lines, place_sentence, sentence, separation_lines, set_lines, table_lines
 from opline_analyses.why.waits import waits_of
 from opline_analyses.why.waits_text import wait_lines, wait_sentence
 from opline_analyses.why.when import rhythms, when_slow
@@ -76,6 +76,8 @@ def _document(w: Why, found: _Found) -> dict[str, Any]:
         "sentence": sentence(w),
         "wait_sentence": wait_sentence(w, found.waits),
         "caused_sentence": caused_sentence(t),
+        "place_sentence": place_sentence(w),
+        "places": [{**vars(p), "more_ns": p.more_ns} for p in w.places],
         "sets": vars(w.sets),
         "closed_loop": found.loop,
         "schedule": document_of(found.schedule),
@@ -110,6 +112,7 @@ def _said(w: Why, found: _Found) -> Iterator[str]:
     said = [wait_sentence(w, found.waits)]
     if said[0] is None:
         said = [sentence(w), caused_sentence(found.tail)]
+    said.append(place_sentence(w))
     yield from wrapped(" ".join(filter(None, said)), 0)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from opline.talk import shown
 from opline_analyses.base.result_table import ResultTable, label, share, time
 from opline_analyses.base.text import count_of, duration, percent, table_digits, us, wrapped
+from opline_analyses.ops.places import BETWEEN
 from opline_analyses.why.separators import COVER, FEW, LIFT
 from opline_analyses.why.why import MOST, STATES, UNATTRIBUTED
 
@@ -49,6 +50,19 @@ def _where(s: Compared) -> str:
         return f"{place} ({s.stage})"
     after = " (after the device had finished)" if s.after_device else ""
     return f"{'waiting in' if s.kind == 'wait' else 'in'} `{s.stage}`{after}"
+
+
+def place_sentence(w: Why) -> str | None:
+    """Which host the difference is on, and what on it; None of a run of one host."""
+    if not w.places or w.alike:
+        return None
+    lead = w.places[0]
+    there = f"between {' and '.join(lead.place.split(BETWEEN))}" if BETWEEN in lead.place else f"on host {lead.place}"
+    stage, more_ns = lead.stages[0]
+    what = f", {duration(more_ns)} of it in `{stage}`" if more_ns > 0 else ""
+    share = w.share(lead.more_ns)
+    part = "" if share is None else f" ({100 * share:.0f} % of the difference)"
+    return f"{duration(lead.more_ns)} more are {there}{part}{what}."
 
 
 def sentence(w: Why) -> str:

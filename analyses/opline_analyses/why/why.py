@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from opline.values import Value
+from opline_analyses.ops.places import placed
 
 if TYPE_CHECKING:
     from opline_analyses.runs.run import Run
@@ -68,6 +69,22 @@ class Compared(Value):
         return float(getattr(self.slow, state) / self.slow.ops - getattr(self.typical, state) / self.typical.ops)
 
 
+class Place(Value):
+    """Of a joined run: a host, or the way between two hosts. Means per op, ns; ``stages``: the same of its stages, the
+    largest difference first.
+    """
+
+    place: str
+    slow_ns: float
+    typical_ns: float
+    stages: list[tuple[str, float]]
+
+    @property
+    def more_ns(self) -> float:
+        """How much longer a slow op is there than a typical one."""
+        return self.slow_ns - self.typical_ns
+
+
 class Why(Value):
     """The stages with the largest difference first, and the latency that they sum to."""
 
@@ -75,6 +92,7 @@ class Why(Value):
     stages: list[Compared]
     latency: Compared
     longest_ns: int  # the slowest op's latency
+    places: list[Place]  # of a joined run, the largest difference first
 
     @property
     def sums(self) -> bool:
@@ -110,6 +128,28 @@ _OPS = """
     FROM ops JOIN sides USING (op_id) GROUP BY slow"""
 
 
+def _places(run: Run, sizes: dict[bool, int]) -> list[Place]:
+    """The places of the ops in `sides`."""
+    found: dict[str, dict[tuple[str, bool], int]] = {}
+    for place, stage, slow, total in run.rows(
+        f"""SELECT place, stage, slow, sum(duration_ns)::HUGEINT FROM ({placed("sides")}) JOIN sides USING (op_id)
+            GROUP BY place, stage, slow"""
+    ):
+        found.setdefault(place, {})[stage, slow] = int(total)
+    places = []
+    for place, sums in found.items():
+        means = {
+            stage: (sums.get((stage, True), 0) / sizes[True], sums.get((stage, False), 0) / sizes[False])
+            for stage, _ in sums
+        }
+        stages = sorted(
+            ((stage, slow - typical) for stage, (slow, typical) in means.items()), key=lambda s: (-s[1], s[0])
+        )
+        slow, typical = (sum(m[side] for m in means.values()) for side in (0, 1))
+        places.append(Place(place, slow, typical, stages))
+    return sorted(places, key=lambda p: (-p.more_ns, p.place))
+
+
 def compare_sets(run: Run, sets: Sets) -> Why:
     """The stages of the two sets in `sides`."""
     sizes = {True: sets.slow, False: sets.typical}
@@ -134,4 +174,4 @@ def compare_sets(run: Run, sets: Sets) -> Why:
 
     rows = [compared(stage) for stage in (*kinds, UNATTRIBUTED)]
     rows.sort(key=lambda s: (-s.more_ns, s.stage))
-    return Why(sets, rows, compared(LATENCY), longest)
+    return Why(sets, rows, compared(LATENCY), longest, _places(run, sizes) if run.is_cluster else [])

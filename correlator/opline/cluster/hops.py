@@ -36,6 +36,7 @@ COLUMNS = (
     ("reply_ns", "returned_ns - replied_ns, within bound_ns."),
     ("both_ns", "request_ns + reply_ns: exact but for the clocks' rate."),
     ("bound_ns", "How far request_ns and reply_ns may be from the truth."),
+    ("slack_ns", "Time between returned_ns and the last answer of the requests in flight together: 0 is critical."),
 )
 
 _PAIR = """
@@ -47,8 +48,24 @@ ON request.op_id = reply.op_id AND request.sender = reply.receiver AND request.r
     AND {same} AND request.n = reply.n AND request.received_ns <= reply.sent_ns
 GROUP BY request.message"""
 
+# Requests of a host for one op are in flight together if one is sent before the others' answers are back. The times are
+# of one clock, so the slack is exact.
 _HOPS = """
-SELECT r.op_id, r.sender AS parent_host, r.receiver AS child_host, r.identity, r.send_point, r.receive_point,
+WITH hop AS ({visits}),
+turn AS (
+    SELECT *, sent_ns > max(returned_ns) OVER (PARTITION BY op_id, parent_host ORDER BY sent_ns, message
+                                               ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS begins
+    FROM hop),
+together AS (
+    SELECT *, count(*) FILTER (begins) OVER (PARTITION BY op_id, parent_host ORDER BY sent_ns, message) AS turn
+    FROM turn)
+SELECT * EXCLUDE (message, begins, turn),
+    CASE WHEN op_id IS NOT NULL
+        THEN max(returned_ns) OVER (PARTITION BY op_id, parent_host, turn) - returned_ns END AS slack_ns
+FROM together ORDER BY sent_ns, message"""
+
+_VISITS = """
+SELECT r.message, r.op_id, r.sender AS parent_host, r.receiver AS child_host, r.identity, r.send_point, r.receive_point,
     a.send_point AS reply_point, a.receive_point AS return_point,
     r.receive_tid, a.receive_tid AS return_tid,
     r.sent_ns, r.received_ns, a.sent_ns AS replied_ns, a.received_ns AS returned_ns,
@@ -56,8 +73,7 @@ SELECT r.op_id, r.sender AS parent_host, r.receiver AS child_host, r.identity, r
     least(greatest(r.bound_ns, coalesce(a.bound_ns, 0)), coalesce(greatest(request_ns, reply_ns), r.bound_ns))
         AS bound_ns
 FROM found r LEFT JOIN answers ON r.message = answers.request LEFT JOIN found a ON a.message = answers.reply
-WHERE r.message NOT IN (SELECT reply FROM answers)
-ORDER BY r.sent_ns, r.message"""
+WHERE r.message NOT IN (SELECT reply FROM answers)"""
 
 
 def message_table(exchange: Exchange, network: Network) -> pa.Table:
@@ -99,7 +115,7 @@ def write_hops(messages: pa.Table, run: Path, out: Path) -> int:
         con.execute(f"CREATE TABLE found AS SELECT message.*, passed.op_id FROM message LEFT JOIN ({_OPS}) passed "
                     "USING (message)")  # fmt: skip
         _answers(con)
-        hops = con.sql(_HOPS).to_arrow_table()
+        hops = con.sql(_HOPS.format(visits=_VISITS)).to_arrow_table()
     return _write(hops, out)
 
 

@@ -101,6 +101,7 @@ TABLES: tuple[TableSpec, ...] = (
         ("event", "dict", "Name of the point's event; absent if a completion ends the op."),
         ("tid", "i64", "Thread (VTID for user-space events; pthread_id if the trace has nothing better)."),
         ("pid", "i32", "Process (VPID for user-space events)."),
+        ("host", "dict", "Host of the thread. Absent in a run of one host."),
         ("cpu", "u32", "CPU of the event."),
         ("comm", "dict", "Name of the thread at this time."),
         (
@@ -133,6 +134,7 @@ TABLES: tuple[TableSpec, ...] = (
             "Length of the interval. The durations of an op and its unattributed_ns sum to its latency_ns.",
         ),
         ("tid", "i64", "Thread at the end of the stage; absent at a block completion."),
+        ("host", "dict", "Host of this thread, or of the block device. Absent in a run of one host."),
         ("request_id", "i64", "Block request of the stage, for block stages."),
         ("states_tid", "i64", "Thread of the following columns: tid; at a completion, the thread that waited for it."),
         (
@@ -215,6 +217,7 @@ TABLES: tuple[TableSpec, ...] = (
         "block request",
         ("request_id", "i64", "Number, from 1, in order of first appearance."),
         ("dev", "u32", "Device, kernel-internal (major << 20 | minor)."),
+        ("host", "dict", "Host of the device. Absent in a run of one host."),
         ("sector", "u64", "First sector as issued (512-byte units); absent for a flush."),
         ("nr_sectors", "u32", "Length in sectors."),
         (

@@ -119,7 +119,7 @@ struct Core::Impl {
     explicit Impl(Plan compiled)
         : plan(std::move(compiled)),
           identities(number_hosts(plan, strings)),
-          tables(strings, space_names(plan)),
+          tables(strings, space_names(plan), identities.threads.hosts),
           population(plan.population, !plan.hosts.empty()),
           stitcher(plan, strings, names, identities.threads, population,
                    {[this](Op &op) { settle(op); }, [this](const Batch &b) { tables.batch(b); },

@@ -88,16 +88,16 @@ constexpr Dict no_request{27}; constexpr I64 unattributed_ns{28}; constexpr I64 
 }
 namespace transitions {
 constexpr I64 op_id{0}; constexpr U32 seq{1}; constexpr I64 ts_ns{2}; constexpr Dict point{3};
-constexpr Dict event{4}; constexpr I64 tid{5}; constexpr I32 pid{6}; constexpr U32 cpu{7}; constexpr Dict comm{8};
-constexpr Dict evidence{9}; constexpr Bool late{10}; constexpr Bool aside{11}; constexpr I64 batch_id{12};
-constexpr I32 child{13};
+constexpr Dict event{4}; constexpr I64 tid{5}; constexpr I32 pid{6}; constexpr Dict host{7}; constexpr U32 cpu{8};
+constexpr Dict comm{9}; constexpr Dict evidence{10}; constexpr Bool late{11}; constexpr Bool aside{12};
+constexpr I64 batch_id{13}; constexpr I32 child{14};
 }
 namespace stages {
 constexpr I64 op_id{0}; constexpr U32 seq{1}; constexpr Dict stage{2}; constexpr Dict kind{3};
 constexpr Dict from_point{4}; constexpr Dict to_point{5}; constexpr I64 begin_ns{6}; constexpr I64 duration_ns{7};
-constexpr I64 tid{8}; constexpr I64 request_id{9}; constexpr I64 states_tid{10}; constexpr I64 on_cpu_ns{11};
-constexpr I64 runnable_ns{12}; constexpr I64 blocked_io_ns{13}; constexpr I64 blocked_ns{14};
-constexpr I64 woken_by_tid{15}; constexpr Dict woken_by_comm{16};
+constexpr I64 tid{8}; constexpr Dict host{9}; constexpr I64 request_id{10}; constexpr I64 states_tid{11};
+constexpr I64 on_cpu_ns{12}; constexpr I64 runnable_ns{13}; constexpr I64 blocked_io_ns{14};
+constexpr I64 blocked_ns{15}; constexpr I64 woken_by_tid{16}; constexpr Dict woken_by_comm{17};
 }
 namespace states {
 constexpr I64 op_id{0}; constexpr U32 seq{1}; constexpr I64 tid{2}; constexpr Dict state{3};
@@ -113,16 +113,16 @@ constexpr I32 stack_id{15}; constexpr I32 waker_stack_id{16}; constexpr Dict cau
 constexpr Bool certain{19};
 }
 namespace requests {
-constexpr I64 request_id{0}; constexpr U32 dev{1}; constexpr U64 sector{2}; constexpr U32 nr_sectors{3};
-constexpr Dict kind{4}; constexpr Dict rwbs{5}; constexpr I64 queue_ns{6}; constexpr I64 getrq_ns{7};
-constexpr I64 insert_ns{8}; constexpr I64 first_issue_ns{9}; constexpr I64 issue_ns{10};
-constexpr I64 complete_ns{11}; constexpr I64 q2c_ns{12}; constexpr I64 d2c_ns{13}; constexpr I32 queue_tid{14};
-constexpr Dict queue_comm{15}; constexpr I32 issue_tid{16}; constexpr Dict issue_comm{17};
-constexpr U32 queue_cpu{18}; constexpr U32 issue_cpu{19}; constexpr U32 complete_cpu{20}; constexpr I32 error{21};
-constexpr U32 bio_count{22}; constexpr U32 merge_count{23}; constexpr U32 requeue_count{24};
-constexpr U32 in_flight{25}; constexpr U32 op_count{26}; constexpr I64 op_id{27}; constexpr Bool ambiguous{28};
-constexpr Bool population{29}; constexpr Dict cgroup{30}; constexpr Dict outcome{31}; constexpr I64 flushed_by{32};
-constexpr I64 preflush_ns{33}; constexpr I64 end_ns{34};
+constexpr I64 request_id{0}; constexpr U32 dev{1}; constexpr Dict host{2}; constexpr U64 sector{3};
+constexpr U32 nr_sectors{4}; constexpr Dict kind{5}; constexpr Dict rwbs{6}; constexpr I64 queue_ns{7};
+constexpr I64 getrq_ns{8}; constexpr I64 insert_ns{9}; constexpr I64 first_issue_ns{10}; constexpr I64 issue_ns{11};
+constexpr I64 complete_ns{12}; constexpr I64 q2c_ns{13}; constexpr I64 d2c_ns{14}; constexpr I32 queue_tid{15};
+constexpr Dict queue_comm{16}; constexpr I32 issue_tid{17}; constexpr Dict issue_comm{18};
+constexpr U32 queue_cpu{19}; constexpr U32 issue_cpu{20}; constexpr U32 complete_cpu{21}; constexpr I32 error{22};
+constexpr U32 bio_count{23}; constexpr U32 merge_count{24}; constexpr U32 requeue_count{25};
+constexpr U32 in_flight{26}; constexpr U32 op_count{27}; constexpr I64 op_id{28}; constexpr Bool ambiguous{29};
+constexpr Bool population{30}; constexpr Dict cgroup{31}; constexpr Dict outcome{32}; constexpr I64 flushed_by{33};
+constexpr I64 preflush_ns{34}; constexpr I64 end_ns{35};
 }
 namespace bios {
 constexpr I64 bio_id{0}; constexpr I64 request_id{1}; constexpr U32 dev{2}; constexpr U64 sector{3};
@@ -182,17 +182,17 @@ const TableDecl kTables[] = {
     {"transitions", {
         {"op_id", ColumnType::kInt64}, {"seq", ColumnType::kUint32}, {"ts_ns", ColumnType::kInt64},
         {"point", ColumnType::kDict}, {"event", ColumnType::kDict}, {"tid", ColumnType::kInt64},
-        {"pid", ColumnType::kInt32}, {"cpu", ColumnType::kUint32}, {"comm", ColumnType::kDict},
-        {"evidence", ColumnType::kDict}, {"late", ColumnType::kBool}, {"aside", ColumnType::kBool},
-        {"batch_id", ColumnType::kInt64}, {"child", ColumnType::kInt32}
+        {"pid", ColumnType::kInt32}, {"host", ColumnType::kDict}, {"cpu", ColumnType::kUint32},
+        {"comm", ColumnType::kDict}, {"evidence", ColumnType::kDict}, {"late", ColumnType::kBool},
+        {"aside", ColumnType::kBool}, {"batch_id", ColumnType::kInt64}, {"child", ColumnType::kInt32}
     }},
     {"stages", {
         {"op_id", ColumnType::kInt64}, {"seq", ColumnType::kUint32}, {"stage", ColumnType::kDict},
         {"kind", ColumnType::kDict}, {"from_point", ColumnType::kDict}, {"to_point", ColumnType::kDict},
         {"begin_ns", ColumnType::kInt64}, {"duration_ns", ColumnType::kInt64}, {"tid", ColumnType::kInt64},
-        {"request_id", ColumnType::kInt64}, {"states_tid", ColumnType::kInt64}, {"on_cpu_ns", ColumnType::kInt64},
-        {"runnable_ns", ColumnType::kInt64}, {"blocked_io_ns", ColumnType::kInt64}, {"blocked_ns", ColumnType::kInt64},
-        {"woken_by_tid", ColumnType::kInt64}, {"woken_by_comm", ColumnType::kDict}
+        {"host", ColumnType::kDict}, {"request_id", ColumnType::kInt64}, {"states_tid", ColumnType::kInt64},
+        {"on_cpu_ns", ColumnType::kInt64}, {"runnable_ns", ColumnType::kInt64}, {"blocked_io_ns", ColumnType::kInt64},
+        {"blocked_ns", ColumnType::kInt64}, {"woken_by_tid", ColumnType::kInt64}, {"woken_by_comm", ColumnType::kDict}
     }},
     {"states", {
         {"op_id", ColumnType::kInt64}, {"seq", ColumnType::kUint32}, {"tid", ColumnType::kInt64},
@@ -209,18 +209,19 @@ const TableDecl kTables[] = {
         {"last_cause", ColumnType::kDict}, {"certain", ColumnType::kBool}
     }},
     {"requests", {
-        {"request_id", ColumnType::kInt64}, {"dev", ColumnType::kUint32}, {"sector", ColumnType::kUint64},
-        {"nr_sectors", ColumnType::kUint32}, {"kind", ColumnType::kDict}, {"rwbs", ColumnType::kDict},
-        {"queue_ns", ColumnType::kInt64}, {"getrq_ns", ColumnType::kInt64}, {"insert_ns", ColumnType::kInt64},
-        {"first_issue_ns", ColumnType::kInt64}, {"issue_ns", ColumnType::kInt64}, {"complete_ns", ColumnType::kInt64},
-        {"q2c_ns", ColumnType::kInt64}, {"d2c_ns", ColumnType::kInt64}, {"queue_tid", ColumnType::kInt32},
-        {"queue_comm", ColumnType::kDict}, {"issue_tid", ColumnType::kInt32}, {"issue_comm", ColumnType::kDict},
-        {"queue_cpu", ColumnType::kUint32}, {"issue_cpu", ColumnType::kUint32}, {"complete_cpu", ColumnType::kUint32},
-        {"error", ColumnType::kInt32}, {"bio_count", ColumnType::kUint32}, {"merge_count", ColumnType::kUint32},
-        {"requeue_count", ColumnType::kUint32}, {"in_flight", ColumnType::kUint32}, {"op_count", ColumnType::kUint32},
-        {"op_id", ColumnType::kInt64}, {"ambiguous", ColumnType::kBool}, {"population", ColumnType::kBool},
-        {"cgroup", ColumnType::kDict}, {"outcome", ColumnType::kDict}, {"flushed_by", ColumnType::kInt64},
-        {"preflush_ns", ColumnType::kInt64}, {"end_ns", ColumnType::kInt64}
+        {"request_id", ColumnType::kInt64}, {"dev", ColumnType::kUint32}, {"host", ColumnType::kDict},
+        {"sector", ColumnType::kUint64}, {"nr_sectors", ColumnType::kUint32}, {"kind", ColumnType::kDict},
+        {"rwbs", ColumnType::kDict}, {"queue_ns", ColumnType::kInt64}, {"getrq_ns", ColumnType::kInt64},
+        {"insert_ns", ColumnType::kInt64}, {"first_issue_ns", ColumnType::kInt64}, {"issue_ns", ColumnType::kInt64},
+        {"complete_ns", ColumnType::kInt64}, {"q2c_ns", ColumnType::kInt64}, {"d2c_ns", ColumnType::kInt64},
+        {"queue_tid", ColumnType::kInt32}, {"queue_comm", ColumnType::kDict}, {"issue_tid", ColumnType::kInt32},
+        {"issue_comm", ColumnType::kDict}, {"queue_cpu", ColumnType::kUint32}, {"issue_cpu", ColumnType::kUint32},
+        {"complete_cpu", ColumnType::kUint32}, {"error", ColumnType::kInt32}, {"bio_count", ColumnType::kUint32},
+        {"merge_count", ColumnType::kUint32}, {"requeue_count", ColumnType::kUint32},
+        {"in_flight", ColumnType::kUint32}, {"op_count", ColumnType::kUint32}, {"op_id", ColumnType::kInt64},
+        {"ambiguous", ColumnType::kBool}, {"population", ColumnType::kBool}, {"cgroup", ColumnType::kDict},
+        {"outcome", ColumnType::kDict}, {"flushed_by", ColumnType::kInt64}, {"preflush_ns", ColumnType::kInt64},
+        {"end_ns", ColumnType::kInt64}
     }},
     {"bios", {
         {"bio_id", ColumnType::kInt64}, {"request_id", ColumnType::kInt64}, {"dev", ColumnType::kUint32},

@@ -11,8 +11,21 @@ namespace opline {
 
 using namespace columns;
 
-RunTables::RunTables(StringPool &strings, const std::vector<std::string> &key_space_names)
-    : strings_(strings), wait_words_(strings) {
+namespace {
+
+// Whose thread or device a stage is of: pool id; 0: of a run of one host.
+std::uint32_t host_of(const Hosts &hosts, const SettledOp &settled, const StageCut &stage) {
+    if (!hosts.several()) return 0;
+    if (stage.tid < 0 && stage.request != 0)
+        for (const auto &r : settled.found.requests)
+            if (r.request == stage.request) return hosts.of_device(r.dev);
+    return hosts.of_thread(stage.tid, settled.op.host);
+}
+
+}  // namespace
+
+RunTables::RunTables(StringPool &strings, const std::vector<std::string> &key_space_names, const Hosts &hosts)
+    : strings_(strings), hosts_(hosts), wait_words_(strings) {
     evidence_ = {strings.intern("begin"), 0, strings.intern("thread"), strings.intern("batch"),
                  strings.intern("completion")};
     states_ = {strings.intern("on_cpu"), strings.intern("runnable"), strings.intern("blocked_io"),
@@ -99,6 +112,7 @@ void RunTables::transitions(const SettledOp &settled) {
             .dict_or_absent(transitions::event, t.event)
             .i64_if(transitions::tid, t.tid >= 0, display_number(t.tid));
         row.i32_if(transitions::pid, t.pid >= 0, display_number(t.pid))
+            .dict_or_absent(transitions::host, hosts_.several() ? hosts_.of_thread(t.tid, settled.op.host) : 0)
             .u32_if(transitions::cpu, t.cpu != kNoCpu, t.cpu)
             .dict_or_absent(transitions::comm, t.comm);
         row.dict(transitions::evidence, evidence_name(t));
@@ -126,6 +140,7 @@ void RunTables::stages(const SettledOp &settled) {
             .i64(stages::begin_ns, s.begin_ns);
         row.i64(stages::duration_ns, s.duration_ns)
             .i64_if(stages::tid, s.tid >= 0, display_number(s.tid))
+            .dict_or_absent(stages::host, host_of(hosts_, settled, s))
             .i64_if(stages::request_id, s.request != 0, static_cast<std::int64_t>(s.request));
         row.i64_if(stages::states_tid, split.known, display_number(split.tid))
             .i64_if(stages::on_cpu_ns, split.known, split.on_cpu_ns)
@@ -195,6 +210,7 @@ void RunTables::request(const Request &r, const Flush *flush, const Served &serv
     Row row(table(kRequests));
     row.i64(requests::request_id, static_cast<std::int64_t>(r.id))
         .u32(requests::dev, r.dev)
+        .dict_or_absent(requests::host, hosts_.of_device(r.dev))
         .u64_if(requests::sector, r.sector != kNoSector, r.sector)
         .u32(requests::nr_sectors, r.nr_sectors);
     row.dict(requests::kind, words_.kind(r.kind))

@@ -46,7 +46,7 @@ class RowWords {
 
 class RunTables final : public OpSink {
   public:
-    RunTables(StringPool &strings, const std::vector<std::string> &key_space_names);
+    RunTables(StringPool &strings, const std::vector<std::string> &key_space_names, const Hosts &);
 
     void op(const SettledOp &) override;
     void link(const LinkRow &, const BatchBio &) override;
@@ -90,6 +90,7 @@ class RunTables final : public OpSink {
     Table &table(int index) { return tables_[static_cast<std::size_t>(index)]; }
     bool kept(int index) const { return kept_[static_cast<std::size_t>(index)] != 0; }
     StringPool &strings_;
+    const Hosts &hosts_;
     std::array<std::uint32_t, 5> evidence_{};  // per Evidence, pool id
     std::array<std::uint32_t, 4> states_{};    // per StateKind, pool id
     WaitWords wait_words_;

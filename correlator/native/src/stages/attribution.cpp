@@ -4,6 +4,19 @@
 #include <algorithm>
 
 namespace opline {
+namespace {
+
+// From a message's send to the receive of another message on the same host. The host that answered is not recorded, or
+// was not at that time.
+bool answered_elsewhere(const Plan &plan, const Hosts &hosts, const Transition &sent, const Transition &received) {
+    if (sent.spec == kNoSpec || received.spec == kNoSpec) return false;
+    const PointSpec &send = plan.points[sent.spec], &receive = plan.points[received.spec];
+    return send.message == MessageDo::kSend && receive.message == MessageDo::kReceive &&
+           hosts.of_thread(sent.tid, 0) == hosts.of_thread(received.tid, 0) &&
+           std::find(receive.after.begin(), receive.after.end(), send.name) == receive.after.end();
+}
+
+}  // namespace
 
 Attributor::Attributor(const Plan &plan, StringPool &strings, const ThreadPoints &thread_points, const Hosts &hosts)
     : plan_(plan), strings_(strings), thread_points_(thread_points), hosts_(hosts) {
@@ -219,10 +232,12 @@ void Attributor::cut(Attribution &a, Place from_place, Place to_place, std::int6
     StageCut s;
     s.stage = name;
     s.kind = kind;
-    if (!is_known) {
-        s.stage = strings_.intern("unknown: " + strings_.at(from) + " → " + strings_.at(to));
-        s.kind = unknown_;
-    }
+    const bool elsewhere = hosts_.several() && from_place.at >= 0 && to_place.at >= 0 &&
+                           answered_elsewhere(plan_, hosts_, a.transitions[static_cast<std::size_t>(from_place.at)].t(),
+                                              a.transitions[static_cast<std::size_t>(to_place.at)].t());
+    if (elsewhere) s.stage = strings_.intern("unknown: another host (not recorded)");
+    else if (!is_known) s.stage = strings_.intern("unknown: " + strings_.at(from) + " → " + strings_.at(to));
+    if (elsewhere || !is_known) s.kind = unknown_;
     s.from = from_place.label;
     s.to = to_place.label;
     s.begin_ns = begin_ns;

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+"""Where an op's time passes in a joined run: on each host, and between two hosts.
+
+A stage that begins on a thread of one host and ends on a thread of another lies between them. All other stages lie on
+the host of their thread or device. In integers: the places and unattributed_ns sum to the latency, as the stages do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opline_analyses.ops.stages import StageRow, StageTable, stage_table
+
+if TYPE_CHECKING:
+    from opline_analyses.runs.run import Run
+    from opline_analyses.runs.selection import Selection
+
+BETWEEN = " to "  # of the names of two hosts
+
+
+def placed(ops: str) -> str:
+    """SQL of the stages of the ops in the table ``ops``, each with its ``place``."""
+    return f"""
+        SELECT *, CASE WHEN before IS NULL OR before = own THEN own ELSE before || '{BETWEEN}' || own END AS place
+        FROM (SELECT s.*, coalesce(s.host, o.host)::VARCHAR AS own,
+                     lag(own) OVER (PARTITION BY op_id ORDER BY seq) AS before
+              FROM stages s JOIN ops o USING (op_id) WHERE op_id IN (SELECT op_id FROM {ops}))"""
+
+
+def place_table(run: Run, which: Selection, tainted: bool = False) -> StageTable:
+    """The statistics of the selected ops with a row for each place, in the order in which an op meets them. Raises
+    OplineError where no op counts.
+    """
+    table = stage_table(run, which, tainted)
+    rows = run.rows(
+        f"""SELECT place, 'place', count(*), avg(ns), min(ns), quantile_disc(ns, [0.5, 0.9, 0.99, 0.999]), max(ns),
+                   stddev_pop(ns), sum(ns)::BIGINT
+            FROM (SELECT op_id, place, sum(duration_ns)::BIGINT AS ns, min(seq) AS first
+                  FROM ({placed("counted")}) GROUP BY op_id, place)
+            GROUP BY place ORDER BY median(first), place"""
+    )
+    places = []
+    for place, kind, count, mean, least, (p50, p90, p99, p999), most, deviation, total in rows:
+        places.append(StageRow(place, kind, count, mean, least, p50, p90, p99, p999, most, deviation, total))
+    return StageTable(**vars(table) | {"stages": places, "exact": True})

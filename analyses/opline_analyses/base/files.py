@@ -95,6 +95,30 @@ def complete_file(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
+def complete_folder(path: Path) -> Iterator[Path]:
+    """A folder in which to write what the new folder PATH shall have: it is PATH.part, and renamed when it is complete.
+    Raises OplineError.
+    """
+    from shutil import rmtree
+
+    from opline.scratch import unfinished
+
+    part = path.with_name(path.name + PART)
+    if str(path) == STDOUT or path.exists() or path.is_symlink():
+        raise UsageError(f"Cannot write {path}: a new folder is wanted.")
+    with unfinished(lambda: rmtree(part, ignore_errors=True)):
+        try:
+            rmtree(part, ignore_errors=True)
+            part.mkdir()
+            yield part
+            part.rename(path)
+        except OSError as error:
+            raise _failed(path, os.strerror(error.errno or 0)) from error
+        finally:
+            rmtree(part, ignore_errors=True)
+
+
+@contextmanager
 def escaped_on_terminals(on: bool) -> Iterator[None]:
     """Whether a terminal gets standard output escaped: CSV is exact elsewhere, and a terminal would obey it."""
     global _escaped

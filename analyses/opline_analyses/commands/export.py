@@ -8,7 +8,7 @@ import importlib
 
 from opline.errors import OplineError, UsageError
 from opline.talk import talk
-from opline_analyses.base.files import complete_file, output_path
+from opline_analyses.base.files import complete_file, complete_folder, output_path
 from opline_analyses.base.text import count_of
 from opline_analyses.commands.common import add_run, opened
 from opline_analyses.commands.options import add_filters, add_which, op_filters
@@ -24,7 +24,7 @@ LACKS = {
 }
 FORMATS = (
     "perfetto", "chrome", "otlp", "otlp-json", "jaeger", "zipkin", "speedscope", "folded", "openmetrics", "arrow",
-    "duckdb", "fio-iolog", "lami", "hgrm", "hlog",
+    "ctf", "duckdb", "fio-iolog", "lami", "hgrm", "hlog",
 )  # fmt: skip
 MEDIA = {"otlp": "application/x-protobuf", "otlp-json": "application/json"}
 # Of the extra `export` of setup.cfg, by the module that is missing without them.
@@ -45,6 +45,9 @@ formats of single ops:
   arrow        an Arrow IPC file with the rows and columns of `opline csv`
   duckdb       one DuckDB file with all tables of the run (docs/tables.md), and
                the functions dev_name(dev) and wall(ns) of `opline sql`
+  ctf          a folder with a CTF 1.8 trace: an event at the begin and the end of
+               each op and at the begin of each stage, on the trace's clock, for
+               babeltrace2 and Trace Compass
   fio-iolog    fio's I/O log (version 3, fio 3.31): the block requests at their
                times, for a replay with fio --read_iolog
 
@@ -92,7 +95,9 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     parser.add_argument("--to", choices=FORMATS, required=True, help="the format")
     where = parser.add_mutually_exclusive_group(required=True)
-    where.add_argument("-o", "--output", metavar="FILE", type=output_path, help="the file to write")
+    where.add_argument(
+        "-o", "--output", metavar="FILE", type=output_path, help="the file to write, of ctf a new folder"
+    )
     where.add_argument(
         "--send", metavar="URL", type=collector, help="of otlp: the collector's address, /v1/traces included"
     )
@@ -122,6 +127,9 @@ def run(args: argparse.Namespace) -> int:
                 why = f": {target.reason}" if target.reason else ""
                 talk(f"{args.send} rejected {count_of(target.rejected, 'span')} of these {count_of(ops, 'op')}{why}")
                 return STATUS_PART if target.rejected else 0
+        elif hasattr(module, "write_folder"):
+            with complete_folder(args.output) as folder:
+                ops = module.write_folder(opened_run, which, folder)
         else:
             with complete_file(args.output) as out:
                 ops = module.write(opened_run, which, out)

@@ -129,8 +129,6 @@ def anonymous_manifest(manifest: dict[str, Any], names: Pseudonyms) -> dict[str,
     if isinstance(core.get("population"), dict):
         core["population"] = _population(core["population"], names)
     core.pop("damaged", None)  # names of stream files
-    if "host_devices" in core:
-        core["host_devices"] = [one | {"host": names.of("host", str(one["host"]))} for one in core["host_devices"]]
     recording = manifest.get("recording")
     model = manifest.get("model") or {}
     return {
@@ -145,18 +143,7 @@ def anonymous_manifest(manifest: dict[str, Any], names: Pseudonyms) -> dict[str,
             for one in manifest.get("environment") or ()
         ],
         "recording": _recording(recording, names) if recording else recording,
-        **({"devices": [_joined(one, names) for one in manifest["devices"]]} if "devices" in manifest else {}),
     }
-
-
-def _joined(device: dict[str, Any], names: Pseudonyms) -> dict[str, Any]:
-    """A device of a joined run, whose name begins with its host's."""
-    host = str(device["host"])
-    called = names.of("host", host)
-    renamed = {
-        key: f"{called}:{str(device[key]).removeprefix(f'{host}:')}" for key in ("name", "parent") if device.get(key)
-    }
-    return {key: device[key] for key in _KEPT_OF_DEVICE if key in device} | renamed | {"host": called}
 
 
 def _population(population: dict[str, Any], names: Pseudonyms) -> dict[str, Any]:

@@ -186,7 +186,7 @@ def _in_flight(writer: _Writer, name: str, parent: int | None, spans: list[tuple
 def write(run: Run, which: Selection, out: BinaryIO) -> int:
     """Writes the complete ops among the selected; gives their number. Holds all of them in memory."""
     names = run.device_names()
-    by_thread: dict[tuple[int | None, str], list[Drawn]] = {}
+    by_thread: dict[tuple[str, int | None, str], list[Drawn]] = {}
     by_device: dict[int, dict[int, Slice]] = {}
     depth: dict[int, dict[int, tuple[int, int]]] = {}
     spans: list[tuple[int, int]] = []
@@ -196,7 +196,8 @@ def write(run: Run, which: Selection, out: BinaryIO) -> int:
             WHERE tid IS NOT NULL AND op_id IN (SELECT op_id FROM ({complete.sql()})) ORDER BY tid""",
         complete.parameters,
     )
-    labels = names_of_threads(run, [tid for (tid,) in tids])
+    hosts = [host for (host,) in run.rows("SELECT DISTINCT host FROM stages ORDER BY host")]
+    labels = {host or "": names_of_threads(run, [tid for (tid,) in tids], host) for host in hosts}
     number = itertools.count()
     for op in read_ops(run, complete, with_transitions=False):
         assert op.end_ns is not None
@@ -207,7 +208,9 @@ def write(run: Run, which: Selection, out: BinaryIO) -> int:
             states.setdefault(part.seq, []).append(part)
         for seq, stage in enumerate(op.stages):
             tid, begin = stage.tid, stage.begin_ns
-            row = (op.pid, labels[tid]) if tid is not None else (None, "completions")
+            host = stage.host or ""
+            pid = op.pid if host in ("", op.stages[0].host) else None  # an op's process is the one that begins it
+            row = (host, pid, labels[host][tid]) if tid is not None else (host, None, "completions")
             what = (stage.stage, stage.kind, op.op_id, about, states.get(seq, ()))
             drawn = (begin, begin + stage.duration_ns, next(number), what)
             by_thread.setdefault(row, []).append(drawn)
@@ -222,14 +225,19 @@ def write(run: Run, which: Selection, out: BinaryIO) -> int:
                 depth.setdefault(request.dev, {})[request.request_id] = (request.issue_ns, request.complete_ns)
     writer = _Writer(out)
     _in_flight(writer, "ops in flight", None, spans)
-    processes: dict[int | None, int] = {}
-    for (pid, label), slices in sorted(by_thread.items(), key=lambda item: (item[0][0] or 0, item[0][1])):
-        if pid not in processes:
-            processes[pid] = writer.track(f"process {pid}" if pid is not None else "block layer")
-        writer.lanes(label, processes[pid], slices, writer.stage)
+    machines = {host: writer.track(f"host {host}") for host in sorted({row[0] for row in by_thread} - {""})}
+    of_device = {int(device["dev"]): str(device.get("host", "")) for device in run.devices()}
+    processes: dict[tuple[str, int | None], int] = {}
+    for (host, pid, label), slices in sorted(
+        by_thread.items(), key=lambda item: (item[0][0], item[0][1] or 0, item[0][2])
+    ):
+        if (host, pid) not in processes:
+            name = f"process {pid}" if pid is not None else "threads" if host else "block layer"
+            processes[host, pid] = writer.track(name, machines.get(host))
+        writer.lanes(label, processes[host, pid], slices, writer.stage)
     for dev, requests in sorted(by_device.items()):
         name = device_name(names, dev)
-        group = writer.track(f"device {name}")
+        group = writer.track(f"device {name}", machines.get(of_device.get(dev, "")))
         _in_flight(writer, f"{name} in flight (of these ops)", group, list(depth.get(dev, {}).values()))
         drawn_requests: list[Drawn] = [(r.begin_ns, r.end_ns, next(number), r) for r in requests.values()]
         writer.lanes(f"{name} requests", group, drawn_requests, writer.request)

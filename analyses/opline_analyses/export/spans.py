@@ -57,11 +57,23 @@ def traces(run: Run, which: Selection) -> Iterator[TraceOfOp]:
     (first,) = run.row("SELECT coalesce(min(begin_ns), 0) FROM ops")
     seed = int(first).to_bytes(8, "big", signed=True)
     offset, names = offset_ns(run) or 0, run.device_names()
+    bounds = _bounds(run) if run.is_cluster else {}
     for op in read_ops(run, which.also("o.complete"), with_transitions=False, with_states=False):
-        yield _trace(op, seed, offset, names)
+        yield _trace(op, seed, offset, names, bounds)
 
 
-def _trace(op: OpDetail, seed: bytes, offset: int, names: dict[int, str]) -> TraceOfOp:
+def _bounds(run: Run) -> dict[tuple[int, int], int]:
+    """The bound of each stage between two hosts, by its op and when it ends: at the receive of a message."""
+    rows = run.rows(
+        """SELECT op_id, received_ns, bound_ns FROM hops WHERE op_id IS NOT NULL UNION ALL
+           SELECT op_id, returned_ns, bound_ns FROM hops WHERE op_id IS NOT NULL AND returned_ns IS NOT NULL"""
+    )
+    return {(op_id, at_ns): bound for op_id, at_ns, bound in rows}
+
+
+def _trace(
+    op: OpDetail, seed: bytes, offset: int, names: dict[int, str], bounds: dict[tuple[int, int], int]
+) -> TraceOfOp:
     assert op.end_ns is not None
     trace_id = hashlib.sha256(seed + op.op_id.to_bytes(8, "big")).digest()[:16]
 
@@ -76,9 +88,16 @@ def _trace(op: OpDetail, seed: bytes, offset: int, names: dict[int, str]) -> Tra
         about["opline.object"] = op.object
     root = SpanOfOp(span_id(0), op.op_class or "op", op.begin_ns + offset, op.end_ns + offset, about)
     below = []
+    host = op.stages[0].host if op.stages else None  # where the stage before ended
     for number, stage in enumerate(op.stages, 1):
         begin = stage.begin_ns + offset
         notes: Attributes = {"opline.kind": stage.kind, "opline.duration_ns": stage.duration_ns}
+        if stage.host is not None:
+            notes["host.name"] = stage.host
+        bound_ns = bounds.get((op.op_id, stage.begin_ns + stage.duration_ns))
+        if bound_ns is not None and stage.host != host:
+            notes["opline.bound_ns"] = bound_ns
+        host = stage.host
         below.append(SpanOfOp(span_id(number), stage.stage, begin, begin + stage.duration_ns, notes))
     for number, request in enumerate(op.requests, len(op.stages) + 1):
         steps = tuple((letter, at + offset) for letter, at in request.steps())

@@ -52,6 +52,7 @@ class Interval(NamedTuple):
     woken_by_tid: int | None
     woken_by_comm: str | None
     tid: int | None  # the thread at its end; None: a completion ends it
+    host: str | None = None  # of a joined run: of this thread, or of the device
 
 
 class InState(NamedTuple):
@@ -125,6 +126,12 @@ class Deferred(NamedTuple):
 REQUEST_COLUMNS = Request._fields
 
 
+def _document(part: Any) -> dict[str, Any]:
+    """A part of an op by its fields; a host only in a joined run."""
+    fields: dict[str, Any] = part._asdict()
+    return fields if fields.get("host") is not None else {k: v for k, v in fields.items() if k != "host"}
+
+
 @dataclass(slots=True)
 class OpDetail:
     """One op and everything that the run knows of it."""
@@ -162,7 +169,7 @@ class OpDetail:
             for f in fields(self)
             if f.name not in ("op_class", "devices", "start_ns", *_PARTS)
         }
-        parts = {name: [part._asdict() for part in getattr(self, name)] for name in _PARTS}
+        parts = {name: [_document(part) for part in getattr(self, name)] for name in _PARTS}
         return {"op_id": plain.pop("op_id"), "class": self.op_class, **plain, **parts}
 
 
@@ -172,7 +179,8 @@ _OPS = """SELECT op_id, class, object, key, pid, begin_ns, end_ns, latency_ns, c
 _TRANSITIONS = """SELECT op_id, ts_ns, point, event, tid, cpu, comm, late, aside FROM transitions
     WHERE op_id BETWEEN {low} AND {high} AND op_id IN (SELECT op_id FROM chunk) ORDER BY op_id, seq"""
 _STAGES = """SELECT op_id, stage, kind, from_point, to_point, begin_ns, duration_ns, request_id,
-    states_tid, on_cpu_ns, runnable_ns, blocked_io_ns, blocked_ns, woken_by_tid, woken_by_comm, tid FROM stages
+    states_tid, on_cpu_ns, runnable_ns, blocked_io_ns, blocked_ns, woken_by_tid, woken_by_comm, tid,
+    host FROM stages
     WHERE op_id BETWEEN {low} AND {high} AND op_id IN (SELECT op_id FROM chunk) ORDER BY op_id, seq"""
 _STATES = """SELECT op_id, seq, tid, state, begin_ns, duration_ns, woken_by_tid, woken_by_comm FROM states
     WHERE op_id BETWEEN {low} AND {high} AND op_id IN (SELECT op_id FROM chunk) ORDER BY op_id, begin_ns"""

@@ -148,19 +148,20 @@ def sums(run: Run, place: Column, cell: Column, cells: int, stages: dict[str, in
     return Sums(by_cell.reshape(cells, width), threads, _ordered(parts))
 
 
-def names_of_threads(run: Run, tids: list[int]) -> dict[int, str]:
+def names_of_threads(run: Run, tids: list[int], host: str | None = None) -> dict[int, str]:
     """The name that a thread had most often at the points that it passed, bios that it queued, or requests that it
-    issued; and its number.
+    issued; and its number. ``host``: that of the threads, in a joined run.
     """
     wanted: Any = [t for t in tids if t != ABSENT]
     rows = run.rows(
         """SELECT tid, comm FROM (SELECT tid, comm, sum(n) AS n FROM
-             (SELECT tid, comm, count(*) AS n FROM transitions GROUP BY ALL
-              UNION ALL SELECT tid, comm, count(*) FROM bios GROUP BY ALL
-              UNION ALL SELECT issue_tid, issue_comm, count(*) FROM requests GROUP BY ALL)
-             WHERE tid IN (SELECT unnest(?::BIGINT[])) AND comm IS NOT NULL GROUP BY ALL)
+             (SELECT tid, comm, host, count(*) AS n FROM transitions GROUP BY ALL
+              UNION ALL SELECT b.tid, b.comm, r.host, count(*) FROM bios b LEFT JOIN all_requests r USING (request_id)
+              GROUP BY ALL
+              UNION ALL SELECT issue_tid, issue_comm, host, count(*) FROM requests GROUP BY ALL)
+             WHERE ($1 IS NULL OR host = $1) AND tid IN (SELECT unnest($2::BIGINT[])) AND comm IS NOT NULL GROUP BY ALL)
            QUALIFY row_number() OVER (PARTITION BY tid ORDER BY n DESC, comm) = 1""",
-        [wanted],
+        [host, wanted],
     )
     names = dict(rows)
     return {t: f"{names[t]} {t}" if t in names else f"thread {t}" for t in wanted} | {ABSENT: NO_THREAD}

@@ -147,6 +147,7 @@ def test_a_cluster_is_a_run(cluster: Path, capfd: pytest.CaptureFixture[str]) ->
     ("arguments", "status", "said"),
     [
         (["{}/client"], 2, "A cluster has two hosts at least"),
+        (["{}/client"] * 256, 2, "A cluster has 255 hosts at most"),
         (["{}/client", "{}/server"], 2, "are both of a host vm: name them"),
         (["a={}/client", "b={}/client"], 2, "have one clock: they are of one boot of one host"),
         (["a={}/client", "b={}/absent"], 2, "absent does not exist"),

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 CLUSTER = "cluster.json"
 SCHEMA_VERSION = 1
+MOST_HOSTS = 255  # as kMostHosts of native/src/identity/hosts.hpp
 FEWEST = 1  # messages in each direction
 BOUND_PERIOD_NS = 100_000_000
 
@@ -62,6 +63,8 @@ def join(out: Path, arguments: Sequence[str], options: Options) -> dict[str, Any
         raise UsageError(f"{out} exists: remove it, or choose another name.")
     if len(arguments) < 2:
         raise UsageError("A cluster has two hosts at least: give their recordings, one after the other.")
+    if len(arguments) > MOST_HOSTS:
+        raise UsageError(f"A cluster has {MOST_HOSTS} hosts at most: join fewer recordings.")
     parts = [part_of(argument) for argument in arguments]
     check_different(parts)
     model = _model_of(parts, options.model)

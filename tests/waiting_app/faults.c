@@ -1,36 +1,37 @@
 // SPDX-License-Identifier: MIT
-// Waits of which the cause is planted, each in an op of its own (opline_tp.h, class: the name of the fault).
-// faults OUTER INNER DEVICE N FAULT... OUTER, INNER: mount points of ext4 file systems. DEVICE: a loop device that
-// is written to. INNER's file system and DEVICE are on files of OUTER. The thread "victim" does the op. A helper
-// thread plants the fault, looks until the victim sleeps, lets 6 ms pass, and lifts the fault: on a busy machine all
-// this takes longer, but the cause of the wait is the same.
+// Waits of which the cause is planted, each in an op of its own (opline_tp.h; class: the name of the fault).
+//   faults OUTER INNER DEVICE N FAULT...
+// OUTER, INNER: mount points of ext4 file systems. DEVICE: a loop device that is written to. INNER's file system and
+// DEVICE are on files of OUTER.
+//
+// The thread "victim" does the op. A helper thread plants the fault, looks until the victim sleeps, lets 6 ms pass, and
+// lifts the fault. On a busy machine all this takes longer, but 6 ms at least are the fault's.
 #define _GNU_SOURCE
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include "opline_tp.h"
 
-#include <errno.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <pthread.h>
-#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { PAGE = 4096, PAGES = 64 };
 static const long PLANTED_NS = 6000000;
 
-static const char *outer, *inner, *device, *throttle_group;
+static const char *outer, *inner, *device;
 static int count, frozen = -1, pair[2];
-static void *page;
+static char *pages;  // page-aligned
 static pid_t victim;
 static sem_t begins, ended;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -44,24 +45,30 @@ static void check(int ok, const char *what) {
 
 static void nap(long ns) { nanosleep(&(struct timespec){ns / 1000000000, ns % 1000000000}, NULL); }
 
-static long now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000000000L + t.tv_nsec;
+static int op_is_over(void) {
+    int posted = 0;
+    sem_getvalue(&ended, &posted);
+    return posted;
 }
 
-// Until the thread sleeps ('S', 'D'), and the planted time longer.
+// Until the thread sleeps or is stopped ('S', 'D', 'T'), and so long besides.
 static void await_sleep(pid_t tid, long ns) {
     char path[64], text[256];
-    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
-    for (char is = 'R'; is == 'R';) {
+    snprintf(path, sizeof(path), "/proc/%d/stat", tid);
+    for (char is = 'R'; is == 'R' && !op_is_over();) {
         nap(300000);
         FILE *f = fopen(path, "r");
-        check(f && fgets(text, sizeof(text), f), path);
-        fclose(f);
-        is = strrchr(text, ')')[2];
+        if (f && fgets(text, sizeof(text), f)) is = strrchr(text, ')')[2];
+        if (f) fclose(f);
     }
     nap(ns);
+}
+
+static int read_name(const char *path, char name[64]) {
+    FILE *f = fopen(path, "r");
+    const int found = f && fgets(name, 64, f);
+    if (f) fclose(f);
+    return found;
 }
 
 static int open_in(const char *folder, const char *name, int flags) {
@@ -78,10 +85,27 @@ static int open_device(void) {
     return fd;
 }
 
-static void write_page(int fd, long at) { check(pwrite(fd, page, PAGE, at * PAGE) == PAGE, "pwrite"); }
+static void write_page(int fd, long at) { check(pwrite(fd, pages, PAGE, at * PAGE) == PAGE, "pwrite"); }
 
 // The file system of the loop device's file does not write: the loop's worker waits.
 static void freeze(void) { check(ioctl(frozen, FIFREEZE, 0) == 0, "FIFREEZE"); }
+// Until a worker of the kernel waits for that, or the op, which had nothing to write, is over.
+static void await_worker(void) {
+    char path[300], name[64];
+    for (int found = 0; !found && !op_is_over(); nap(300000)) {
+        DIR *proc = opendir("/proc");
+        check(proc != NULL, "/proc");
+        for (const struct dirent *of; !found && (of = readdir(proc));) {
+            if (of->d_name[0] < '1' || of->d_name[0] > '9') continue;
+            snprintf(path, sizeof(path), "/proc/%s/wchan", of->d_name);
+            if (!read_name(path, name) || strncmp(name, "percpu", 6) != 0) continue;
+            snprintf(path, sizeof(path), "/proc/%s/comm", of->d_name);
+            found = read_name(path, name) && (!strncmp(name, "kworker", 7) || !strncmp(name, "loop", 4));
+        }
+        closedir(proc);
+    }
+}
+static void thaw_if_frozen(void) { (void)ioctl(frozen, FITHAW, 0); }
 static void thaw(void) { check(ioctl(frozen, FITHAW, 0) == 0, "FITHAW"); }
 
 // ---- faults: prepare and act are the victim's, plant and lift the helper's ------------------------------------------
@@ -113,18 +137,18 @@ static void act_direct(void) {
 static void prepare_rwsem(void) { fd = open_in(outer, "rwsem", 0); }
 static void act_rwsem(void) { write_page(fd, 0); }
 
-// fsync of a file that is new: its inode is in the journal's transaction.
-static void act_journal(void) {
+// fsync of a file that is new and empty: its inode is in the journal's transaction, no page is to be written.
+static void prepare_journal(void) {
     static int n;
     char name[32];
+    if (fd >= 0) close(fd);
     snprintf(name, sizeof(name), "journal%d", n++);
-    const int to = open_in(outer, name, 0);
-    write_page(to, 0);
-    check(fsync(to) == 0, "fsync");
-    close(to);
+    fd = open_in(inner, name, 0);
 }
+static void act_journal(void) { check(fsync(fd) == 0, "fsync"); }
 
 static void prepare_page(void) {
+    if (fd >= 0) close(fd);
     fd = open_in(inner, "page", 0);
     for (long i = 0; i < PAGES; ++i) write_page(fd, i);
     check(fsync(fd) == 0, "fsync");
@@ -175,7 +199,7 @@ static void plant_frozen(void) {
     freeze();
     sem_post(&background_begins);
     while (!background) nap(100000);
-    await_sleep(background, 1000000);
+    await_worker();
     switching = 0;
     pthread_create(&switcher, NULL, switch_told, NULL);
     while (!switching) nap(100000);
@@ -187,45 +211,40 @@ static void lift_frozen(void) {
     pthread_join(switcher, NULL);
 }
 
-// A thread of real-time priority has the victim's CPU.
-static void only_on(int cpu) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(cpu, &set);
-    check(sched_setaffinity(0, sizeof(set), &set) == 0, "sched_setaffinity");
-}
-static sem_t hog_begins;
-static void *hogs(void *unused) {
-    prctl(PR_SET_NAME, "hog");
-    only_on(0);
-    check(sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 50}) == 0, "SCHED_FIFO");
-    while (sem_wait(&hog_begins) == 0 && !over)
-        for (const long end = now() + PLANTED_NS; now() < end;) {}
-    return unused;
-}
-static void prepare_hog(void) { only_on(0); }
-static void act_hog(void) { sem_post(&hog_begins); }
-
-// Another process stops this one.
-static void act_stop(void) {
+// Another process, "stopper", stops this one.
+struct shared {
+    volatile int wanted, over, tid;
+};
+static struct shared *shared;
+static void start_stopper(void) {
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    check(shared != MAP_FAILED, "mmap");
     const pid_t parent = getpid(), child = fork();
-    if (child == 0) {
-        prctl(PR_SET_NAME, "stopper");
+    check(child >= 0, "fork");
+    if (child > 0) return;
+    prctl(PR_SET_NAME, "stopper");
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while (!shared->over) {
+        nap(100000);
+        if (!shared->wanted) continue;
         kill(parent, SIGSTOP);
-        nap(PLANTED_NS);
+        await_sleep(shared->tid, PLANTED_NS);
+        shared->wanted = 0;
         kill(parent, SIGCONT);
-        _exit(0);
     }
-    check(child > 0 && waitpid(child, NULL, 0) == child, "fork");
+    _exit(0);
+}
+static void act_stop(void) {
+    shared->tid = gettid();
+    shared->wanted = 1;
+    while (shared->wanted) {}
 }
 
-static void prepare_throttle(void) {
-    fd = open_device();
-    const int group = open(throttle_group, O_WRONLY);
-    char text[32];
-    snprintf(text, sizeof(text), "%d", gettid());
-    check(group >= 0 && write(group, text, strlen(text)) > 0, throttle_group);
-    close(group);
+// The loop device's worker waits, and the victim for the worker.
+static void thaw_worker(void) {
+    await_worker();
+    nap(PLANTED_NS);
+    thaw();
 }
 
 struct fault {
@@ -244,13 +263,10 @@ static const struct fault faults[] = {
     {"pipe", prepare_pipe, NULL, NULL, act_pipe, lift_pipe, "sender"},
     {"direct", prepare_direct, NULL, NULL, act_direct, NULL, NULL},
     {"rwsem", prepare_rwsem, NULL, freeze, act_rwsem, thaw, "freezer"},
-    {"journal", NULL, NULL, NULL, act_journal, NULL, NULL},
-    {"slow_loop", prepare_direct, NULL, freeze, act_direct, thaw, "freezer"},
-    {"page", NULL, prepare_page, freeze, act_page, thaw, "freezer"},
+    {"journal", NULL, prepare_journal, freeze, act_journal, thaw_worker, "freezer"},
+    {"page", NULL, prepare_page, freeze, act_page, thaw_worker, "freezer"},
     {"frozen", prepare_direct, NULL, plant_frozen, act_direct, lift_frozen, "freezer"},
-    {"hog", prepare_hog, NULL, NULL, act_hog, NULL, NULL},
     {"stop", NULL, NULL, NULL, act_stop, NULL, NULL},
-    {"throttle", prepare_throttle, NULL, NULL, act_direct, NULL, NULL},
 };
 
 static const struct fault *fault;
@@ -297,14 +313,15 @@ int main(int argc, char **argv) {
     pthread_t thread;
     if (argc < 6) return 2;
     outer = argv[1], inner = argv[2], device = argv[3], count = atoi(argv[4]);
-    throttle_group = getenv("THROTTLE_GROUP");
-    page = aligned_alloc(PAGE, PAGE);
-    check(page && (frozen = open(outer, O_RDONLY)) >= 0, outer);
-    memset(page, 1, PAGE);
+    pages = aligned_alloc(PAGE, PAGE);
+    check(pages && (frozen = open(outer, O_RDONLY)) >= 0, outer);
+    memset(pages, 1, PAGE);
+    start_stopper();
+    atexit(thaw_if_frozen);
     pthread_create(&thread, NULL, writes, NULL);
-    pthread_create(&thread, NULL, hogs, NULL);
     for (int i = 5; i < argc; ++i)
         for (size_t n = 0; n < sizeof(faults) / sizeof(*faults); ++n)
             if (!strcmp(faults[n].name, argv[i])) fault = &faults[n], run();
+    shared->over = 1;
     return 0;
 }

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+"""Causes of waits that are planted (tests/waiting_app/faults.c): kind and thread are named, and only where they are.
+
+The planted time counts, which the program keeps. What a busy machine adds has other causes, and more of it is allowed.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.lib.core_driver import check_waits
+from tests.lib.faulty_disks import faulty_disks
+
+from opline.readers.trace import find_stacks
+from opline_analyses.runs.run import Run, open_run
+
+pytestmark = pytest.mark.live
+ROOT = Path(__file__).resolve().parents[2]
+OPLINE = str(Path(sys.executable).with_name("opline"))
+OPS = 20
+PLANTED_NS, SHARE = 5_000_000, 0.95  # of the 6 ms: a wait begins and ends with other things
+
+Row = dict[str, Any]
+
+
+def _through(thread: str) -> Callable[[Row], bool]:
+    return lambda row: thread in (row["path"] or "")
+
+
+#: Of each fault: what a row of `waits` says in the planted time.
+TOLD: dict[str, Callable[[Row], bool]] = {
+    "timer": lambda row: (row["cause"], row["kind"], row["path"]) == ("sleep", "timer", None),
+    "futex": lambda row: row["cause"] == "futex" and _through("holder")(row),
+    "pipe": lambda row: row["cause"] == "pipe" and _through("sender")(row),
+    "rwsem": lambda row: row["cause"] == "kernel rwsem" and _through("freezer")(row),
+    "journal": lambda row: row["cause"] == "journal commit" and (row["path"] or "").startswith("jbd2/"),
+    "page": lambda row: row["cause"] == "page under write-back",
+    "frozen": lambda row: row["cause"] == "queue frozen",
+    "stop": lambda row: (row["cause"], row["kind"], row["comm"]) == ("stopped", "stopped", "stopper"),
+}
+#: Causes that one fault alone has. The file system of `page` and `journal` does as it likes.
+OWN = {
+    "futex": "futex", "pipe": "pipe", "rwsem": "kernel rwsem", "frozen": "queue frozen", "stop": "stopped",
+    "timer": "sleep",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    folder = tmp_path_factory.mktemp("faults")
+    include, source = str(ROOT / "tracepoints"), str(ROOT / "tests" / "waiting_app" / "faults.c")
+    program = str(folder / "faults")
+    subprocess.run(["cc", "-O1", "-pthread", f"-I{include}", source, "-o", program, "-llttng-ust", "-ldl"], check=True)
+    with faulty_disks(folder) as disks:
+        if "mq-deadline" not in Path(f"/sys/block/{Path(disks.device).name}/queue/scheduler").read_text():
+            pytest.skip("no second scheduler: nothing freezes a queue")
+        argv = [OPLINE, "record", "-o", str(folder / "run"), "--model", "generic", "--stacks", "0", "--"]
+        argv += [program, str(disks.outer), str(disks.inner), disks.device, str(OPS), "direct", *TOLD]
+        subprocess.run(argv, check=True, capture_output=True, timeout=120)
+    if find_stacks(folder / "run" / "trace") is None:
+        pytest.skip("this kernel gives no stack of another thread")
+    with open_run(folder / "run") as found:
+        yield found
+
+
+def rows_of(run: Run) -> dict[str, dict[int, list[Row]]]:
+    """The rows of `waits` of each op of each fault."""
+    sql = """SELECT o.class, o.op_id, w.kind, w.path, w.comm, w.cause, w.duration_ns
+        FROM ops o LEFT JOIN waits w USING (op_id)"""
+    names = ("kind", "path", "comm", "cause", "duration_ns")
+    found: dict[str, dict[int, list[Row]]] = {}
+    for fault, op_id, *values in run.rows(sql):
+        there = found.setdefault(fault, {}).setdefault(op_id, [])
+        if values[-1] is not None:
+            there.append(dict(zip(names, values, strict=True)))
+    return found
+
+
+def time_in(rows: list[Row], right: Callable[[Row], bool]) -> int:
+    return sum(row["duration_ns"] for row in rows if right(row))
+
+
+@pytest.mark.parametrize("fault", TOLD)
+def test_the_planted_time_is_named(run: Run, fault: str) -> None:
+    ops = rows_of(run)[fault]
+    assert len(ops) == OPS
+    told = [time_in(rows, TOLD[fault]) for rows in ops.values()]
+    assert sum(ns >= PLANTED_NS for ns in told) >= SHARE * len(ops), sorted(told)
+
+
+def test_no_fault_is_named_where_it_was_not_planted(run: Run) -> None:
+    found = rows_of(run)
+    for fault, cause in OWN.items():
+        for other, ops in found.items():
+            if other != fault:
+                wrong = [row for rows in ops.values() for row in rows if row["cause"] == cause]
+                assert not wrong, (fault, other)
+    assert {row["cause"] for rows in found["direct"].values() for row in rows} <= {"direct I/O", None}
+
+
+def test_the_waits_sum_exactly(run: Run) -> None:
+    tables: dict[str, list[Row]] = {}
+    for name, columns in (
+        ("waits", "op_id, seq, kind, reason, path, depth, duration_ns, part_count"),
+        ("stages", "op_id, seq, duration_ns, on_cpu_ns"),
+    ):
+        names = [column.strip() for column in columns.split(",")]
+        tables[name] = [dict(zip(names, row, strict=True)) for row in run.rows(f"SELECT {columns} FROM {name}")]
+    check_waits(tables)
+    assert "partition_violations" not in run.manifest["losses"]
+
+
+def test_one_op_is_told_in_words(run: Run) -> None:
+    ids = dict(run.rows("SELECT class, min(op_id) FROM ops GROUP BY class"))
+
+    def words(fault: str) -> str:
+        argv = [OPLINE, "ops", str(run.path), "--op", str(ids[fault])]
+        return " ".join(subprocess.run(argv, check=True, capture_output=True, text=True, timeout=60).stdout.split())
+
+    assert "futex: holder → sleep" in words("futex")
+    assert "kernel rwsem: freezer → sleep" in words("rwsem")
+    assert "queue frozen" in words("frozen")

@@ -25,11 +25,7 @@ NOT_YET = frozenset(
         "Impl",
         "Stream",
         "Attributor",
-        "OpCsv",
         "Merging",
-        "TextFeed",
-        "Port",
-        "RingFeed",
     ]
 )
 

@@ -48,12 +48,32 @@ std::string first_cause(const bt_error *error) {
     return line;
 }
 
-Port::~Port() {
-    release_current();
+Upstream::~Upstream() {
     while (at_ < count_) bt_message_put_ref(messages_[at_++]);
     bt_message_iterator_put_ref(iterator_);
-    if (pending_error_) bt_error_release(pending_error_);
+    if (error_) bt_error_release(error_);
 }
+
+Upstream::Status Upstream::fill() {
+    if (at_ < count_) return Status::kMessages;
+    at_ = count_ = 0;
+    if (error_) return Status::kError;
+    switch (bt_message_iterator_next(const_cast<bt_message_iterator *>(iterator_), &messages_, &count_)) {
+    case BT_MESSAGE_ITERATOR_NEXT_STATUS_OK:
+        // source.ctf.fs of babeltrace 2.0 says OK when it met an error after it had some messages, and leaves the
+        // error to the thread, where the library's next function would abort because of it.
+        error_ = bt_current_thread_take_error();
+        return Status::kMessages;
+    case BT_MESSAGE_ITERATOR_NEXT_STATUS_END: return Status::kEnd;
+    case BT_MESSAGE_ITERATOR_NEXT_STATUS_AGAIN: return Status::kAgain;
+    default:
+        count_ = 0;
+        error_ = bt_current_thread_take_error();
+        return Status::kError;
+    }
+}
+
+Port::~Port() { release_current(); }
 
 void Port::release_current() {
     if (current_) bt_message_put_ref(current_);
@@ -175,27 +195,12 @@ void Port::message(const bt_message *m) {
     }
 }
 
-// Takes the next messages from upstream; kEvent: there are some.
-Port::Status Port::fill() {
-    at_ = count_ = 0;
-    if (!pending_error_) {
-        switch (bt_message_iterator_next(const_cast<bt_message_iterator *>(iterator_), &messages_, &count_)) {
-        case BT_MESSAGE_ITERATOR_NEXT_STATUS_OK:
-            // source.ctf.fs of babeltrace 2.0 says OK when it met an error after it had some messages, and leaves the
-            // error to the thread, where the library's next function would abort because of it.
-            pending_error_ = bt_current_thread_take_error();
-            return Status::kEvent;
-        case BT_MESSAGE_ITERATOR_NEXT_STATUS_END:
-            return stream_ && damage_.known.count(stream_->decl.path) ? end_damaged("") : Status::kEnd;
-        case BT_MESSAGE_ITERATOR_NEXT_STATUS_AGAIN: return Status::kAgain;
-        default: count_ = 0; pending_error_ = bt_current_thread_take_error();
-        }
-    }
-    if (!damage_.tolerant || !stream_) {
-        if (pending_error_) bt_current_thread_move_error(std::exchange(pending_error_, nullptr));
-        throw SinkError("the upstream component failed");
-    }
-    return end_damaged(first_cause(std::exchange(pending_error_, nullptr)));
+// Upstream has failed.
+Port::Status Port::fail() {
+    const bt_error *error = upstream_.take_error();
+    if (damage_.tolerant && stream_) return end_damaged(first_cause(error));
+    if (error) bt_current_thread_move_error(error);
+    throw SinkError("the upstream component failed");
 }
 
 // What came before stands, and so do the other streams.
@@ -209,11 +214,14 @@ Port::Status Port::end_damaged(const std::string &why) {
 Port::Status Port::advance() {
     release_current();
     for (;;) {
-        if (at_ == count_) {
-            const Status status = fill();
-            if (status != Status::kEvent) return status;
+        switch (upstream_.fill()) {
+        case Upstream::Status::kMessages: break;
+        case Upstream::Status::kEnd:
+            return stream_ && damage_.known.count(stream_->decl.path) ? end_damaged("") : Status::kEnd;
+        case Upstream::Status::kAgain: return Status::kAgain;
+        case Upstream::Status::kError: return fail();
         }
-        const bt_message *m = messages_[at_++];
+        const bt_message *m = upstream_.take();
         if (bt_message_get_type(m) != BT_MESSAGE_TYPE_EVENT) {
             struct Release {
                 const bt_message *m;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/flat_map.hpp"
@@ -51,12 +52,35 @@ struct Damage {
     std::map<std::string, std::vector<std::uint64_t>> rests;
 };
 
+// The messages of one upstream iterator, which belongs to this object.
+class Upstream {
+  public:
+    explicit Upstream(const bt_message_iterator *iterator) : iterator_(iterator) {}
+    ~Upstream();
+    Upstream(const Upstream &) = delete;
+    Upstream &operator=(const Upstream &) = delete;
+
+    enum class Status : std::uint8_t { kMessages, kEnd, kAgain, kError };
+    // kMessages: take() has one.
+    Status fill();
+    // The next message, which is the caller's.
+    const bt_message *take() { return messages_[at_++]; }
+    // The error that fill() met; the caller releases it or gives it back to the thread. nullptr: it left none.
+    const bt_error *take_error() { return std::exchange(error_, nullptr); }
+
+  private:
+    const bt_message_iterator *iterator_;
+    const bt_error *error_ = nullptr;  // met after the messages that we have
+    bt_message_array_const messages_ = nullptr;
+    std::uint64_t count_ = 0, at_ = 0;
+};
+
 // One upstream message iterator, and the event that it stands at.
 class Port {
   public:
     Port(const bt_message_iterator *iterator, EventSink &consumer, Clocks &clocks, Classes &classes,
          const Damage &damage)
-        : iterator_(iterator), consumer_(consumer), clocks_(clocks), classes_(classes), damage_(damage) {}
+        : upstream_(iterator), consumer_(consumer), clocks_(clocks), classes_(classes), damage_(damage) {}
     ~Port();
     Port(const Port &) = delete;
     Port &operator=(const Port &) = delete;
@@ -71,7 +95,7 @@ class Port {
     Event event();
 
   private:
-    Status fill();
+    Status fail();
     Status end_damaged(const std::string &why);
     void message(const bt_message *);
     void stream_beginning(const bt_stream *);
@@ -82,14 +106,11 @@ class Port {
     std::int64_t to_ns(const bt_clock_snapshot *, const StreamState &) const;
     void release_current();
 
-    const bt_message_iterator *iterator_;
+    Upstream upstream_;
     EventSink &consumer_;
     Clocks &clocks_;
     Classes &classes_;
     const Damage &damage_;
-    const bt_error *pending_error_ = nullptr;  // upstream's, met after the messages that we have
-    bt_message_array_const messages_ = nullptr;
-    std::uint64_t count_ = 0, at_ = 0;
     const bt_message *current_ = nullptr;  // an event message that we own
     const bt_event *event_ = nullptr;
     EventClassState *class_ = nullptr;

@@ -93,7 +93,7 @@ const std::vector<std::pair<const char *, RecordFields>> &kinds() {
 
 }  // namespace
 
-RingFeed::RingFeed(EventSink &to) : to_(to) {
+RingFeed::RingFeed(EventSink &to) : to_(to), buffer_(to) {
     StreamDecl stream;
     stream.channel = "block";
     stream_ = to_.add_stream(stream);
@@ -126,14 +126,14 @@ void RingFeed::feed(std::string_view bytes) {
         bytes.remove_prefix(missing);
         if (rest_.size() < kRecordSize) return;
         record(rest_.data());
-        flush();
+        buffer_.flush();
         rest_.clear();
     }
     while (bytes.size() >= kRecordSize) {
         record(bytes.data());
         bytes.remove_prefix(kRecordSize);
     }
-    flush();
+    buffer_.flush();
     rest_.assign(bytes.data(), bytes.size());
 }
 
@@ -142,12 +142,12 @@ void RingFeed::record(const char *at) {
     if (first_ns_ == kNoTime) first_ns_ = ts_ns;
     const auto kind = at_offset<std::uint8_t>(at, kKind);
     if (kind == kMark) {
-        flush();
+        buffer_.flush();
         until_ns_ = ts_ns;
         return;
     }
     if (kind == kLost) {
-        flush();
+        buffer_.flush();
         const auto count = at_offset<std::uint64_t>(at, kRq);
         lost_ += count;
         const std::int64_t since = until_ns_ == kNoTime ? ts_ns : std::min(ts_ns, until_ns_);
@@ -162,7 +162,7 @@ void RingFeed::record(const char *at) {
     }
     processes_[at_offset<std::uint32_t>(at, kTid)] = at_offset<std::uint32_t>(at, kPid);
     const RecordClass &cls = classes_[kind];
-    Slot *slots = &slots_[ready_ * kMostSlots];
+    Slot *slots = buffer_.slots();
     for (std::size_t i = 0; i < cls.wanted.size(); ++i) {
         const RecordPlace place = cls.wanted[i];
         if (place.size == 8) slots[i] = Slot::of(at_offset<std::uint64_t>(at, place.offset));
@@ -175,9 +175,8 @@ void RingFeed::record(const char *at) {
         else if (place.size == 2) slots[i] = Slot::of(std::uint64_t{at_offset<std::uint16_t>(at, place.offset)});
         else slots[i] = Slot::of(std::string_view(at + place.offset, strnlen(at + place.offset, kNameBytes)));
     }
-    batch_[ready_] = {cls.id, 0, stream_, kNoCpu, ts_ns, slots};
     ++events_;
-    if (++ready_ == kBatch) flush();
+    buffer_.add({cls.id, 0, stream_, kNoCpu, ts_ns, slots});
 }
 
 // A piece of the path of a cgroup; `dev` says how much of it is left.
@@ -185,7 +184,7 @@ void RingFeed::cgroup(const char *at, std::int64_t ts_ns) {
     const auto left = at_offset<std::uint32_t>(at, kDev);
     path_.append(at + kBio, std::min<std::size_t>(left, kPathBytes));
     if (left > kPathBytes) return;
-    flush();
+    buffer_.flush();
     std::array<Slot, 2> slots;
     for (std::size_t i = 0; i < cgroups_.wanted.size(); ++i)
         slots[i] =
@@ -199,11 +198,6 @@ std::unordered_map<std::uint32_t, std::uint32_t> RingFeed::processes() const {
     auto all = processes_before_;
     for (const auto &[tid, pid] : processes_) all[tid] = pid;
     return all;
-}
-
-void RingFeed::flush() {
-    if (ready_) to_.events(batch_.data(), batch_.data() + ready_);
-    ready_ = 0;
 }
 
 }  // namespace opline::feed

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "event/event.hpp"
+#include "feed/event_buffer.hpp"
 
 namespace opline::feed {
 
@@ -32,7 +33,6 @@ class RingFeed {
     std::unordered_map<std::uint32_t, std::uint32_t> processes() const;
 
   private:
-    static constexpr std::size_t kBatch = 256, kMostSlots = 20;
     struct RecordPlace {
         std::uint8_t offset, size;  // of the member in the record; 0: the thread's name
         bool has_sign;
@@ -44,16 +44,13 @@ class RingFeed {
 
     void record(const char *at);
     void cgroup(const char *at, std::int64_t ts_ns);
-    void flush();
 
     EventSink &to_;
     std::uint32_t stream_;
     std::array<RecordClass, kKinds> classes_;
     ClassPlan cgroups_;
     std::string path_;  // of a cgroup, as far as it has come
-    std::array<Event, kBatch> batch_;
-    std::array<Slot, kBatch * kMostSlots> slots_;
-    std::size_t ready_ = 0;
+    EventBuffer<20> buffer_;
     std::string rest_;
     std::int64_t first_ns_ = kNoTime, until_ns_ = kNoTime;
     std::uint64_t events_ = 0, lost_ = 0;

@@ -22,7 +22,7 @@ std::string_view stripped(std::string_view text) {
 
 }  // namespace
 
-TextFeed::TextFeed(EventSink &to) : to_(to) {
+TextFeed::TextFeed(EventSink &to) : to_(to), buffer_(to) {
     StreamDecl stream;
     stream.domain = Domain::kKernel;
     stream.channel = "text";
@@ -71,18 +71,18 @@ void TextFeed::feed(std::string_view bytes) {
                 line(bytes.substr(0, size));
             } else {  // its text goes with it: nothing may point there any more
                 line(rest_);
-                flush();
+                buffer_.flush();
                 rest_.clear();
             }
         }
         bytes.remove_prefix(end ? size + 1 : size);
     }
-    flush();
+    buffer_.flush();
 }
 
 void TextFeed::end() {
     if (!rest_.empty()) line(rest_);
-    flush();
+    buffer_.flush();
     rest_.clear();
     if (last_ns_ != kNoTime) tell_lost(last_ns_);
 }
@@ -108,18 +108,17 @@ void TextFeed::take(const Line &line) {
     tell_lost(line.ts_ns);
     last_ns_ = line.ts_ns;
     const LineClass &cls = classes_[line.event];
-    Slot *slots = &slots_[ready_ * kMostSlots];
+    Slot *slots = buffer_.slots();
     // Made where it stays: a copy would read in one piece what was just written in several, and wait for that.
     for (std::size_t i = 0; i < cls.wanted.size(); ++i) new (&slots[i]) Slot(slot_of(line, cls.wanted[i]));
-    batch_[ready_] = {cls.id, 0, stream_, line.cpu, line.ts_ns, slots};
     ++events_;
-    if (++ready_ == kBatch) flush();
+    buffer_.add({cls.id, 0, stream_, line.cpu, line.ts_ns, slots});
 }
 
 // What the text has said of losses since the last event; until_ns: the time of the next one, or of the last.
 void TextFeed::tell_lost(std::int64_t until_ns) {
     if (!lost_ && !unknown_lost_) return;
-    flush();
+    buffer_.flush();
     const std::int64_t from_ns = last_ns_ == kNoTime ? until_ns : last_ns_;
     if (lost_) to_.gap({stream_, Gap::Kind::kEvents, from_ns, until_ns, lost_, {}});
     if (unknown_lost_) to_.gap({stream_, Gap::Kind::kEvents, from_ns, until_ns, 0, {}});
@@ -135,11 +134,6 @@ void TextFeed::not_an_event(std::string_view text) {
     const std::string_view shown = stripped(text);
     if (shown.empty() || shown.front() == '#' || !is_block_line(text)) return;
     if (unreadable_++ < kShown) unread_.push_back({lines_, std::string(shown.substr(0, kShownBytes))});
-}
-
-void TextFeed::flush() {
-    if (ready_) to_.events(batch_.data(), batch_.data() + ready_);
-    ready_ = 0;
 }
 
 Slot TextFeed::slot_of(const Line &line, Member member) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "event/event.hpp"
+#include "feed/event_buffer.hpp"
 #include "feed/line.hpp"
 
 namespace opline::feed {
@@ -32,7 +33,6 @@ class TextFeed {
     const std::vector<Unread> &first_unread() const { return unread_; }
 
   private:
-    static constexpr std::size_t kBatch = 256, kMostSlots = 10;
     enum Member : std::uint8_t { kDev, kSector, kNumber, kRwbs, kError, kOldDev, kOldSector, kTid, kComm };
     struct LineClass {
         std::uint32_t id = 0;
@@ -44,15 +44,12 @@ class TextFeed {
     void take(const Line &line);
     void not_an_event(std::string_view text);
     void tell_lost(std::int64_t until_ns);
-    void flush();
     static Slot slot_of(const Line &line, Member member);
 
     EventSink &to_;
     std::uint32_t stream_;
     std::array<LineClass, kLineEvents.size()> classes_;
-    std::array<Event, kBatch> batch_;
-    std::array<Slot, kBatch * kMostSlots> slots_;
-    std::size_t ready_ = 0;
+    EventBuffer<10> buffer_;
     std::string rest_;  // of the last piece: a line without its end
     std::uint64_t events_ = 0, lines_ = 0, unreadable_ = 0;
     std::uint64_t lost_ = 0;     // since the last event

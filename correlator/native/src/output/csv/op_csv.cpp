@@ -118,61 +118,61 @@ std::vector<std::string> OpCsv::stages_in_order() {
         column_[numbers_.at(name)] = static_cast<std::uint32_t>(out.size());
         out.push_back(name);
     }
-    cells_.assign(out.size(), kNoTime);
+    row_.cells.assign(out.size(), kNoTime);
     return out;
 }
 
 void OpCsv::one_place(const Spool::Record &r) {
     const auto add = [this](std::uint32_t column, std::int64_t duration_ns) {
-        auto &cell = cells_[column];
+        auto &cell = row_.cells[column];
         cell = cell == kNoTime ? duration_ns : cell + duration_ns;
     };
     switch (r.kind) {
     case kOp: {
         const auto head = get<std::uint32_t>(r.data, 8);
-        unattributed_ns_ = get<std::int64_t>(r.data, 0);
-        head_.assign(r.data.substr(12, head));
-        tail_.assign(r.data.substr(12 + head));
-        has_op_ = true;
+        row_.unattributed_ns = get<std::int64_t>(r.data, 0);
+        row_.head.assign(r.data.substr(12, head));
+        row_.tail.assign(r.data.substr(12 + head));
+        row_.has_op = true;
         break;
     }
     case kPairs:
         for (std::size_t at = 0; at < r.data.size(); at += 12)
             add(column_[get<std::uint32_t>(r.data, at)], get<std::int64_t>(r.data, at + 4));
         break;
-    case kClient: client_ns_ = get<std::int64_t>(r.data, 0); break;
+    case kClient: row_.client_ns = get<std::int64_t>(r.data, 0); break;
     case kBio: {
         const auto id = get<std::uint64_t>(r.data, 0);
-        if (!first_bio_kind_.empty() && first_bio_ <= id) break;
-        first_bio_ = id;
-        first_bio_kind_.assign(r.data.substr(8));
+        if (!row_.first_bio_kind.empty() && row_.first_bio <= id) break;
+        row_.first_bio = id;
+        row_.first_bio_kind.assign(r.data.substr(8));
         break;
     }
     }
 }
 
 void OpCsv::write_row() {
-    if (has_op_) {
-        out_ += head_;
-        add_cell(out_, client_ns_);
-        out_ += tail_;
-        out_ += first_bio_kind_;
+    if (row_.has_op) {
+        out_ += row_.head;
+        add_cell(out_, row_.client_ns);
+        out_ += row_.tail;
+        out_ += row_.first_bio_kind;
         const std::size_t used = out_.size();
-        out_.resize(used + (csv::kMaxNumber + 1) * (cells_.size() + 1) + csv::kRoom);
+        out_.resize(used + (csv::kMaxNumber + 1) * (row_.cells.size() + 1) + csv::kRoom);
         char *at = out_.data() + used;
-        for (const auto v : cells_) {
+        for (const auto v : row_.cells) {
             *at++ = ',';
             if (v != kNoTime) at = csv::put_number(at, v);
         }
         *at++ = ',';
-        if (unattributed_ns_ != kNoTime) at = csv::put_number(at, unattributed_ns_);
+        if (row_.unattributed_ns != kNoTime) at = csv::put_number(at, row_.unattributed_ns);
         *at++ = '\n';
         out_.resize(static_cast<std::size_t>(at - out_.data()));
     }
-    has_op_ = false;
-    std::fill(cells_.begin(), cells_.end(), kNoTime);
-    client_ns_ = unattributed_ns_ = kNoTime;
-    first_bio_kind_.clear();
+    row_.has_op = false;
+    std::fill(row_.cells.begin(), row_.cells.end(), kNoTime);
+    row_.client_ns = row_.unattributed_ns = kNoTime;
+    row_.first_bio_kind.clear();
 }
 
 std::string_view OpCsv::rows() {

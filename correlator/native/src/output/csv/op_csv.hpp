@@ -67,6 +67,15 @@ class OpCsv {
         std::memcpy(at, &v, sizeof v);
         return at + sizeof v;
     }
+    // A row of form kOps, as far as its records have come.
+    struct OpRow {
+        bool has_op = false;
+        std::string head, tail;  // cells before and behind the client's
+        std::int64_t client_ns = kNoTime, unattributed_ns = kNoTime;
+        std::uint64_t first_bio = 0;
+        std::string first_bio_kind;
+        std::vector<std::int64_t> cells;  // of stages; kNoTime: empty
+    };
     void one_place(const Spool::Record &);
     void write_row();
 
@@ -81,12 +90,7 @@ class OpCsv {
     bool started_ = false, more_ = false;
     Spool::Record record_;
     std::vector<std::uint32_t> column_;  // by number
-    std::vector<std::int64_t> cells_;    // of one row; kNoTime: empty
-    std::string head_, tail_;
-    std::int64_t client_ns_ = kNoTime, unattributed_ns_ = kNoTime;
-    std::uint64_t first_bio_ = 0;
-    std::string first_bio_kind_;
-    bool has_op_ = false;
+    OpRow row_;                          // of the place at hand
     std::string out_;
 };
 

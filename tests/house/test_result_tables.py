@@ -15,8 +15,8 @@ ARROW = {"runs/query_csv.py"}
 #: JSON that is no result: other tools' formats, the page's data, files that opline reads again, quoted texts.
 JSON = {
     "api/recording.py", "base/result_table.py", "commands/events.py", "compare/figures.py", "engine/interface.py",
-    "engine/task.py", "infer/events.py", "infer/fields.py", "infer/probed.py", "infer/text.py",
-    "report/document.py", "runs/query_csv.py", "view/pages.py",
+    "engine/task.py", "hosts/agent.py", "hosts/remote.py", "infer/events.py", "infer/fields.py", "infer/probed.py",
+    "infer/text.py", "report/document.py", "runs/query_csv.py", "view/pages.py",
 }  # fmt: skip
 #: Aligned lines that are no table: what stands in a widget or a list of steps, and the layouts of other tools.
 LAYOUTS = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import shlex
 import shutil
 import sys
 import textwrap
@@ -17,6 +18,7 @@ from opline.capture.probes.offers import Offers, offers
 from opline.errors import UsageError
 from opline.talk import shown
 from opline_analyses.base.result_table import json_text
+from opline_analyses.commands.record_hosts import add_remote
 from opline_analyses.commands.vocabulary import CHOICE, FILTERS
 
 NAME = "doctor"
@@ -30,6 +32,7 @@ EXAMPLES = """\
 examples:
   opline doctor
   opline doctor --json | jq .main_job
+  opline doctor --hosts client,store[1-3]
   opline doctor --clean-up                # after recorders that were killed
   opline doctor --program /usr/lib/postgresql/15/bin/postgres --functions 'XLog*'
 
@@ -54,11 +57,15 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--clean-up", action="store_true", help="instead: remove what killed recordings have left, a line about each"
     )
+    parser.add_argument("--hosts", metavar="LIST", help="instead: what each of client,store[1-3] can record, by ssh")
+    add_remote(parser)
     parser.add_argument("--functions", metavar="GLOB", help="with --program: its functions of these names, too")
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the report; 0 if the main job can be done. Raises OplineError if the program can't be read."""
+    if args.hosts is not None:
+        return _of_hosts(args)
     if args.program is not None:
         found = offers(args.program, args.functions)
         if args.json:
@@ -79,6 +86,30 @@ def run(args: argparse.Namespace) -> int:
     else:
         print("\n".join(map(shown, lines(report, min(shutil.get_terminal_size().columns, 100)))))
     return 0 if report.main_job else 1
+
+
+def _of_hosts(args: argparse.Namespace) -> int:
+    """A line per host, and what is missing there; 0 if each can do the main job."""
+    from opline_analyses.hosts.nodes import nodes
+    from opline_analyses.hosts.together import examine as examine_hosts
+
+    found = examine_hosts(nodes(args.hosts), shlex.split(args.remote))
+    if args.json:
+        sys.stdout.write(json_text({"schema": "opline-doctor-hosts", "schema_version": 1, "hosts": found}))
+    else:
+        width = max(map(len, found))
+        for name, report in found.items():
+            if isinstance(report, str):
+                print(shown(f"{name:{width}}  no: {report}"))
+                continue
+            can = "yes" if report["main_job"] else "no"
+            app = "yes" if report["app_events"] else "no"
+            block = _BLOCK[report["block_source"]].removeprefix("block events: ")
+            print(shown(f"{name:{width}}  {can}: application events {app}; block events {block}"))
+            for check in report["checks"]:
+                if check["status"] == "missing":
+                    print(shown(f"{'':{width}}    {check['name']}: {check['detail']} -> {check['advice'] or '?'}"))
+    return 0 if all(isinstance(report, dict) and report["main_job"] for report in found.values()) else 1
 
 
 def _check_lines(check: Check, width: int) -> list[str]:

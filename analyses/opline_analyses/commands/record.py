@@ -13,6 +13,7 @@ from opline.capture.sources.shims import shims
 from opline_analyses.api.recording import Wish, record
 from opline_analyses.base.quantities import seconds_given
 from opline_analyses.commands.arguments import add_period, processor_share
+from opline_analyses.commands.record_hosts import add_hosts
 from opline_analyses.commands.vocabulary import CHOICE, FORMS
 
 NAME = "record"
@@ -51,6 +52,7 @@ examples:
   opline record --model mine.toml --probe-budget 2% --pid 4711   # without probes above the budget
   opline record --measure-overhead -o cost --model demo -- ./bench --seconds 5   # with and without, in turn
   opline record --measure-overhead --figure 'tps = ([0-9.]+)' -o cost --model postgresql -- pgbench -T 10 -c 8 bench
+  opline record --hosts client,store[1-3] --comm mystore -o all --model mine.toml -- ./bench   # then: stages all
   opline record -o series --repeat 5 --model demo --against './old --qd 4' -- ./new --qd 4   # then: opline compare
 """
 )
@@ -169,11 +171,20 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         help="limit the cost of the model's probes to this share of one processor: probes above it are removed",
     )  # fmt: skip
     _add_what_runs(parser)
+    add_hosts(parser)
     parser.add_argument("command", metavar="COMMAND", nargs=argparse.REMAINDER, help="the command and its arguments")
 
 
 def run(args: argparse.Namespace) -> int:
     """Record; the command's exit status. Raises OplineError."""
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
+    if args.serve:
+        from opline_analyses.hosts.agent import serve
+
+        return serve()
+    if args.hosts is not None:
+        from opline_analyses.commands.record_hosts import run as run_on_hosts
+
+        return run_on_hosts(args, command)
     given = {name: getattr(args, name) for name in Wish.FIELDS if name != "command"}
     return record(Wish(command=command, **given))

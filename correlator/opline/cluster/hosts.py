@@ -138,7 +138,9 @@ def messages_of(run: Path, routes: Mapping[str, int], parts: Mapping[str, frozen
     tids = table.column("tid").fill_null(-1).to_numpy()
     order = np.argsort(ts_ns, kind="stable")
     sends, receives = order[sent[order]], order[~sent[order]]
-    continues = np.array([[str(b) in parts.get(str(a), ()) for b in names] for a in names], dtype=bool)
+    continues = np.array([[str(b) in parts.get(str(a), ()) for b in names] for a in names], dtype=bool).reshape(
+        2 * [len(names)]
+    )
     receives = receives[_first_parts(identity[receives], points[receives], continues)]
     return Messages(
         Ends(identity[sends], ts_ns[sends], points[sends]),

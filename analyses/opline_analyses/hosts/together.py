@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT
+"""`opline record --hosts`: records on several hosts at once, brings the recordings home, and says what each did.
+
+The first host runs the command. Each other host records before the command starts, and ends after its end.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opline.errors import OplineError, UsageError
+from opline.scratch import unfinished
+from opline.talk import talk
+from opline.values import Value
+from opline_analyses.hosts.remote import Remote, hear
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_TICK_S = 0.2
+
+
+class Together(Value):
+    """What is wanted. ``arguments``: options of `opline record` on every host; ``attached``: those for hosts without a
+    command; ``commands``: what runs on other hosts than the first; ``leave``: a folder on each host, None: bring home.
+    """
+
+    hosts: Sequence[str]
+    command: list[str]
+    arguments: list[str]
+    attached: list[str]
+    commands: Mapping[str, list[str]]
+    program: list[str]
+    leave: str | None = None
+
+
+class Recorded(Value):
+    """Where each host's recording is, by the host's name; why others have none; the command's exit status."""
+
+    places: dict[str, str]
+    failed: dict[str, str]
+    status: int
+
+
+def _request(wish: Together, host: str, command: list[str]) -> dict[str, Any]:
+    arguments = wish.arguments if command else [*wish.arguments, *wish.attached]
+    leave = None if wish.leave is None else f"{wish.leave}/{host.rpartition('@')[2]}"
+    return {"what": "record", "arguments": arguments, "command": command, "leave": leave}
+
+
+def record_together(wish: Together, home: Path) -> Recorded:
+    """Records; recordings that come home are folders in ``home``, which is made. Raises OplineError where the first
+    host does not record: then nothing stays.
+    """
+    unknown = set(wish.commands) - set(wish.hosts[1:])
+    if unknown:
+        raise UsageError(f"--on {sorted(unknown)[0]}: is none of the other hosts of --hosts.")
+    if idle := [h for h in wish.hosts[1:] if h not in wish.commands and not wish.attached]:
+        raise UsageError(
+            f"Nothing to record on {', '.join(idle)}: name what runs there (--comm, --pid, --cgroup), or give a "
+            "command with --on HOST='COMMAND'."
+        )
+    remotes: list[Remote] = []
+    done = False
+    try:
+        for host in wish.hosts[1:]:
+            remotes.append(Remote(host, wish.program, _request(wish, host, list(wish.commands.get(host, ())))))
+        while any(
+            one.failed is None and "recording" not in one.states and "ended" not in one.states for one in remotes
+        ):
+            hear(remotes, _TICK_S)
+        first = Remote(wish.hosts[0], wish.program, _request(wish, wish.hosts[0], wish.command))
+        remotes.insert(0, first)
+        while first.failed is None and "ended" not in first.states:
+            hear(remotes, _TICK_S)
+        for one in remotes[1:]:
+            one.say("stop")
+        while any(one.failed is None and "ended" not in one.states for one in remotes):
+            hear(remotes, _TICK_S)
+        found = _bring(wish, remotes, home)
+        done = True
+    finally:
+        for one in remotes:
+            one.close(kill=not done)
+    return found
+
+
+def _bring(wish: Together, remotes: Sequence[Remote], home: Path) -> Recorded:
+    places: dict[str, str] = {}
+    with unfinished(lambda: shutil.rmtree(home, ignore_errors=True)):
+        if wish.leave is None:
+            home.mkdir(parents=True)
+        for one in remotes:
+            ended = one.states.get("ended")
+            if one.failed is None and ended is not None and not ended["there"]:
+                lines = [line for line in ended["lines"] if line.startswith("opline: ")] or ended["lines"]
+                one.failed = (lines[-1] if lines else f"record ended with status {ended['status']}").removeprefix(
+                    "opline: "
+                )
+            if one.failed is None and wish.leave is None:
+                one.fetch(home / one.name)
+                places[one.name] = str(home / one.name)
+            elif one.failed is None and ended is not None:
+                places[one.name] = ended["folder"]
+            if one.failed is not None:
+                places.pop(one.name, None)
+                talk(f"{one.name}: {one.failed}.")
+            elif ended is not None and ended["status"] < 0:  # what it wrote until then is used
+                one.failed = f"signal {-ended['status']} ended its recorder: the recording is complete until then"
+                talk(f"{one.name}: {one.failed}.")
+            for line in (ended or {}).get("lines", ()):
+                if line.startswith("opline: warning: "):
+                    talk(f"{one.name}: {line.removeprefix('opline: ')}")
+    first = remotes[0].states.get("ended")
+    if not places:
+        shutil.rmtree(home, ignore_errors=True)
+        raise OplineError("No host has recorded: the lines above say why.")
+    failed = {one.name: one.failed for one in remotes if one.failed is not None}
+    return Recorded(places, failed, 1 if first is None else int(first["status"]))
+
+
+def examine(hosts: Sequence[str], program: list[str]) -> dict[str, dict[str, Any] | str]:
+    """What `opline doctor` says on each host, by name; or why that is not known."""
+    remotes: list[Remote] = []
+    try:
+        remotes += [Remote(host, program, {"what": "doctor"}) for host in hosts]
+        while any(one.failed is None and "doctor" not in one.states for one in remotes):
+            hear(remotes, _TICK_S)
+        return {
+            one.name: one.states["doctor"]["report"] if "doctor" in one.states else str(one.failed) for one in remotes
+        }
+    finally:
+        for one in remotes:
+            one.close()

@@ -137,14 +137,26 @@ def test_a_host_that_fails_is_named_and_the_other_is_used(hosts: SshHosts, tmp_p
 
 
 @pytest.mark.live
-@pytest.mark.parametrize("who", ["asker", "ssh", "recorder"])
-def test_nothing_is_left_on_a_host_after_kills(who: str, hosts: SshHosts, tmp_path: Path) -> None:
-    recording = Recording(hosts, tmp_path, 100_000 if who == "asker" else 1500, names="client,server")
+@pytest.mark.parametrize("who", ["asker", "ssh", "recorder", "asker, for good"])
+def test_nothing_is_left_on_a_host_after_kills(
+    who: str, hosts: SshHosts, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    recording = Recording(hosts, tmp_path, 100_000 if who.startswith("asker") else 1500, names="client,server")
     wait_for(lambda: [p for p in recording.processes("demo-bench") if cmdline(p).startswith(bytes(STORE))])
-    if who == "asker":
+    request.addfinalizer(recording.process.kill)
+    (bench,) = [p for p in recording.processes("demo-bench") if cmdline(p).startswith(bytes(STORE))]
+    wait_for(lambda: waits(bench) > 500)  # some hundreds of its ops are done
+    if who == "asker":  # what was recorded until then is kept
         recording.process.send_signal(signal.SIGTERM)
-        status, _, _ = recording.end()
-        assert status == 128 + signal.SIGTERM
+        status, out, err = recording.end()
+        assert status == 128 + signal.SIGTERM, err
+        assert "server aligned" in out, err
+        for name in ("client", "server"):
+            note = json.loads((tmp_path / "all.hosts" / name / "recording.json").read_text())
+            assert note["state"] != "recording"
+    elif who == "asker, for good":
+        recording.process.kill()
+        recording.end()
         assert not (tmp_path / "all").exists() and not (tmp_path / "all.hosts").exists()
     else:
         words = ("opline_analyses record", "demo-server") if who == "recorder" else ("ssh",)
@@ -165,6 +177,12 @@ def cmdline(pid: int) -> bytes:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return b""
+
+
+def waits(pid: int) -> int:
+    """How often the threads of a process have slept."""
+    texts = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/status")]
+    return sum(int(text.partition("\nvoluntary_ctxt_switches:")[2].split()[0]) for text in texts)
 
 
 def children(pid: int) -> list[int]:

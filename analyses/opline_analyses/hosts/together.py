@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
 """`opline record --hosts`: records on several hosts at once, brings the recordings home, and says what each did.
 
-The first host runs the command. Each other host records before the command starts, and ends after its end.
+The first host runs the command. Each other host records before the command starts, and ends after its end. A signal
+while the command runs ends it and all recorders, and what they have comes home; a second one leaves all of it.
 """
 
 from __future__ import annotations
 
 import shutil
+import signal
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +17,12 @@ from opline.errors import OplineError, UsageError
 from opline.scratch import unfinished
 from opline.talk import talk
 from opline.values import Value
+from opline_analyses.base.interrupts import ENDING
 from opline_analyses.hosts.remote import Remote, hear
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from types import FrameType
 
 _TICK_S = 0.2
 
@@ -37,11 +42,39 @@ class Together(Value):
 
 
 class Recorded(Value):
-    """Where each host's recording is, by the host's name; why others have none; the command's exit status."""
+    """Where each host's recording is, by the host's name; why others have none; the command's exit status, or 128 + n
+    where signal n has ended all of it.
+    """
 
     places: dict[str, str]
     failed: dict[str, str]
     status: int
+
+
+@contextmanager
+def _told_to_end() -> Iterator[list[int]]:
+    """The signal that has come, if one has: the next one is as without this."""
+    came: list[int] = []
+    before = {number: signal.getsignal(number) for number in ENDING}
+
+    def take(number: int, frame: FrameType | None) -> None:
+        if came:
+            put_back()
+            if callable(handler := before[signal.Signals(number)]):
+                handler(number, frame)
+        came.append(number)
+
+    def put_back() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, take)
+    try:
+        yield came
+    finally:
+        put_back()
 
 
 def _request(wish: Together, host: str, command: list[str]) -> dict[str, Any]:
@@ -73,13 +106,16 @@ def record_together(wish: Together, home: Path) -> Recorded:
             hear(remotes, _TICK_S)
         first = Remote(wish.hosts[0], wish.program, _request(wish, wish.hosts[0], wish.command))
         remotes.insert(0, first)
-        while first.failed is None and "ended" not in first.states:
-            hear(remotes, _TICK_S)
-        for one in remotes[1:]:
-            one.say("stop")
-        while any(one.failed is None and "ended" not in one.states for one in remotes):
-            hear(remotes, _TICK_S)
+        with _told_to_end() as came:
+            while first.failed is None and "ended" not in first.states and not came:
+                hear(remotes, _TICK_S)
+            for one in remotes if came else remotes[1:]:
+                one.say("stop")
+            while any(one.failed is None and "ended" not in one.states for one in remotes):
+                hear(remotes, _TICK_S)
         found = _bring(wish, remotes, home)
+        if came:
+            found = Recorded(found.places, found.failed, 128 + came[0])
         done = True
     finally:
         for one in remotes:

@@ -16,7 +16,7 @@ def nodes(text: str) -> list[str]:
     """The hosts, in their order, each once. Raises UsageError."""
     found = _of_clustershell(text) if "@" in text and "[" not in text and text.startswith("@") else None
     if found is None:
-        found = [host for part in re.split(r",(?![^\[]*\])", text) for host in _expanded(part.strip(), text)]
+        found = [host for part in _parts(text) for host in _expanded(part.strip(), text)]
     if not found:
         raise UsageError(f"--hosts {text}: names no host.")
     for host in found:
@@ -24,6 +24,18 @@ def nodes(text: str) -> list[str]:
             raise UsageError(f"--hosts {text}: {host!r} is no name of a host, such as store1 or root@store[1-3].")
     if len(set(found)) < len(found):
         raise UsageError(f"--hosts {text}: names a host twice.")
+    return found
+
+
+def _parts(text: str) -> list[str]:
+    """What lies between the commas that are not in brackets."""
+    found, within = [""], False
+    for piece in re.split(r"([\[\],])", text):
+        within = piece == "[" or (within and piece != "]")
+        if piece == "," and not within:
+            found.append("")
+        else:
+            found[-1] += piece
     return found
 
 

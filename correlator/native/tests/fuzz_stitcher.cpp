@@ -87,7 +87,7 @@ class Run {
         }
         for (const Domain domain : {Domain::kUst, Domain::kKernel})
             for (std::uint64_t i = 0; i < 2; ++i)
-                core_.add_stream({"host", domain, "ch", "ch_" + std::to_string(i), i});
+                core_.add_stream({"host", domain, "ch", "ch_" + std::to_string(i), i, nullptr});
     }
 
     void play(RandomBytes bytes) {

@@ -8,7 +8,6 @@ record have this, and no native core.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import select
@@ -20,20 +19,17 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from opline import __version__
+from opline.capture.machine.processes import start
 from opline.interpreter import python
 from opline.scratch import scratch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ALIVE_S = 1.0
 END_S = 60.0  # a recorder writes what it has
 REFUSED = 5
 _TICK_S = 0.05
-_PR_SET_PDEATHSIG = 1
 
 
 class _GoneError(Exception):
@@ -108,19 +104,11 @@ def _doctor() -> None:
         _tell("failed", why=done.stderr.decode(errors="replace").strip() or f"doctor ended with {done.returncode}")
 
 
-def _die_with_parent() -> Callable[[], None]:
-    libc = ctypes.CDLL(None)
-    return lambda: libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-
-
 def _record(asked: _Asked, request: dict[str, Any], folder: Path) -> None:
     argv = python("-m", "opline_analyses", "record", *request["arguments"], "-o", str(folder))
     argv += ["--", *request["command"]] if request["command"] else []
     with tempfile.TemporaryFile() as said:
-        recorder = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True,
-            preexec_fn=_die_with_parent(),
-        )  # fmt: skip
+        recorder = start(argv, stdin=subprocess.DEVNULL, stdout=said, stderr=said, new_session=True)
         try:
             status = _attend(asked, recorder, folder, signal.SIGTERM if request["command"] else signal.SIGINT)
         finally:

@@ -96,6 +96,21 @@ def _make(prefix: str, made: list[Path]) -> int:
         os.close(held)
 
 
+@contextmanager
+def new_folder(path: Path, mode: int = 0o777) -> Iterator[Path]:
+    """A folder beside ``path``, under a name of its own, which gets that name when it is complete; else it is removed.
+    Raises OSError.
+    """
+    beside = path.parent / f".{path.name}.part-{os.getpid()}"
+    beside.mkdir(mode)
+    with unfinished(lambda: shutil.rmtree(beside, ignore_errors=True)):
+        try:
+            yield beside
+            beside.rename(path)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+
+
 def sweep() -> list[str]:
     """Remove folders of this user's processes that are gone, as the locks say; their paths. Never raises."""
     gone = []

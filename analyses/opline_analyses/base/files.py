@@ -96,26 +96,16 @@ def complete_file(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def complete_folder(path: Path) -> Iterator[Path]:
-    """A folder in which to write what the new folder PATH shall have: it is PATH.part, and renamed when it is complete.
-    Raises OplineError.
-    """
-    from shutil import rmtree
+    """A folder in which to write what the new folder PATH shall have when it is complete. Raises OplineError."""
+    from opline.scratch import new_folder
 
-    from opline.scratch import unfinished
-
-    part = path.with_name(path.name + PART)
     if str(path) == STDOUT or path.exists() or path.is_symlink():
         raise UsageError(f"Cannot write {path}: a new folder is wanted.")
-    with unfinished(lambda: rmtree(part, ignore_errors=True)):
-        try:
-            rmtree(part, ignore_errors=True)
-            part.mkdir()
-            yield part
-            part.rename(path)
-        except OSError as error:
-            raise _failed(path, os.strerror(error.errno or 0)) from error
-        finally:
-            rmtree(part, ignore_errors=True)
+    try:
+        with new_folder(path) as beside:
+            yield beside
+    except OSError as error:
+        raise _failed(path, os.strerror(error.errno or 0)) from error
 
 
 @contextmanager

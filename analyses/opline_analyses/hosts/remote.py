@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Any
 
 from opline import __version__
+from opline.scratch import new_folder
 from opline_analyses.hosts.nodes import name_of
 
 if TYPE_CHECKING:
@@ -89,14 +90,11 @@ class Remote:
 
     def fetch(self, into: Path) -> None:
         """The recording becomes the folder ``into``, whole or not at all; else ``failed`` is set."""
-        beside = into.with_name(f".{into.name}.part")
         self.say("fetch")
         try:
-            beside.mkdir()
-            with tarfile.open(fileobj=self._out, mode="r|") as tar:
+            with new_folder(into) as beside, tarfile.open(fileobj=self._out, mode="r|") as tar:
                 for member in tar:
                     _extract(tar, member, beside)
-            beside.rename(into)
         except (OSError, tarfile.TarError, EOFError) as error:
             self.failed = f"its recording did not arrive: {error}"
 

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +26,7 @@ from opline.model import load_model
 from opline.model.compile import message_parts, message_routes
 from opline.population import recorded_processes
 from opline.readers.native import NativeReader, Unsupported
-from opline.scratch import unfinished
+from opline.scratch import new_folder
 from opline.talk import talk
 from opline.values import Value
 
@@ -68,20 +66,12 @@ def join(out: Path, arguments: Sequence[str], options: Options) -> dict[str, Any
     parts = [part_of(argument) for argument in arguments]
     check_different(parts)
     model = _model_of(parts, options.model)
-    beside = out.parent / f".{out.name}.part-{os.getpid()}"
     try:
-        beside.mkdir(mode=0o700)
-    except OSError as error:
-        raise OplineError(f"Cannot write the cluster {out}: {error.strerror}.") from error
-    with unfinished(lambda: shutil.rmtree(beside, ignore_errors=True)):
-        try:
+        with new_folder(out, 0o700) as beside:
             document = _build(beside, parts, model, options)
             beside.chmod(0o755)
-            beside.rename(out)
-        except OSError as error:
-            raise OplineError(f"Cannot write the cluster {out}: {error.strerror or error}.") from error
-        finally:
-            shutil.rmtree(beside, ignore_errors=True)
+    except OSError as error:
+        raise OplineError(f"Cannot write the cluster {out}: {error.strerror or error}.") from error
     return document
 
 

@@ -27,7 +27,7 @@ from tests.lib.recorded import RunOf
 from opline import __version__
 from opline_analyses.cli import main
 from opline_analyses.engine.interface import REFUSED, Failure, Item, engine_of
-from opline_analyses.engine.task import run_here
+from opline_analyses.engine.processes import run_here
 
 NAMES = ("demo-qd4", "app-sync-qd4-nvme", "app-uring-qd16-nvme")
 COMMANDS = (("stages",), ("hist", "0.5", "--csv"), ("iostat", "0.5", "--json"))

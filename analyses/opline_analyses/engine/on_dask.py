@@ -2,7 +2,7 @@
 """The engine ``dask``: tasks on workers of dask.distributed, at an address or on hosts by ssh. The one file that
 imports it.
 
-A worker calls `task.run_here`, which starts a process. Dask finds the function by its name in the worker's own
+A worker calls `processes.run_here`, which starts a process. Dask finds the function by its name in the worker's own
 opline: its arguments and its result are texts and numbers.
 """
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from opline.errors import OplineError, UsageError
 from opline_analyses.base.extras import with_extras
 from opline_analyses.engine.interface import Failure
-from opline_analyses.engine.task import run_here
+from opline_analyses.engine.processes import run_here
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The engine ``processes``: a process per task on this machine, so many at once. An exit status is the answer."""
+"""Tasks as processes of this machine, and the engine ``processes``: so many at once. An exit status is the answer."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import select
 import subprocess
 import tempfile
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opline.interpreter import python
@@ -15,7 +16,6 @@ from opline_analyses.engine.interface import TOLD, failure_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
     from typing import IO
 
     from opline_analyses.engine.interface import Failure, Item
@@ -24,10 +24,10 @@ REPEATS = 1
 
 
 class _Running:
-    """A task that runs: its process, where it writes, and how often it has been started."""
+    """A task that runs: its process, where it writes, and how often it has been started. ``request``: of an Item."""
 
-    def __init__(self, task: str, item: Item, out: Path, start: int = 1) -> None:
-        self.item, self.out, self.start = item, out, start
+    def __init__(self, task: str, request: bytes, out: Path, start: int = 1) -> None:
+        self.out, self.start = out, start
         self.said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (until close)
         with out.open("wb") as wrote:
             self.process = subprocess.Popen(
@@ -36,7 +36,7 @@ class _Running:
         self.ended = os.pidfd_open(self.process.pid)  # readable when it has ended
         assert self.process.stdin is not None
         with suppress(BrokenPipeError):  # it ended at once, and its status says so
-            self.process.stdin.write(item.request())
+            self.process.stdin.write(request)
             self.process.stdin.flush()
 
     def close(self) -> None:
@@ -49,10 +49,31 @@ class _Running:
                 self.process.stdin.close()
         self.said.close()
 
-    def why_not(self) -> bytes:
-        """What it said on standard error."""
+    def result(self) -> Path | Failure | None:
+        """Waits for its end: what it wrote, or why not; None: it crashed (a signal, a status that no task gives), and
+        is to be started once more.
+        """
+        status = self.process.wait()
         self.said.seek(0)
-        return self.said.read()
+        why = self.said.read()
+        self.close()
+        if status == 0:
+            return self.out
+        return failure_of(status, why) if status in TOLD or self.start > REPEATS else None
+
+
+def run_here(task: str, request: bytes) -> tuple[int | None, bytes, bytes]:
+    """One task, for workers of engines that call a function: its exit status, what it wrote, and in a line why not."""
+    with tempfile.TemporaryFile() as wrote:  # without a name: nothing stays if the worker is killed
+        out = Path(f"/proc/self/fd/{wrote.fileno()}")
+        for start in range(1, REPEATS + 2):
+            found = _Running(task, request, out, start).result()
+            if found is not None:
+                break
+        assert found is not None
+        if isinstance(found, Path):
+            return 0, found.read_bytes(), b""
+        return found.status, b"", found.why.encode()
 
 
 class Processes:
@@ -60,30 +81,25 @@ class Processes:
 
     def __init__(self, folder: Path, most: int) -> None:
         self._folder, self._most = folder, most
-        self._running: dict[int, _Running] = {}
+        self._running: dict[int, tuple[int, _Running]] = {}
 
     def map(self, task: str, items: Sequence[Item]) -> Iterator[tuple[Item, Path | Failure]]:
-        """See Engine. A task that crashed (a signal, a status that no task gives) is started once more."""
-        waiting = [(number, item, 1) for number, item in reversed(list(enumerate(items)))]
+        """See Engine."""
+        waiting = [(number, 1) for number in reversed(range(len(items)))]
         while waiting or self._running:
             while waiting and len(self._running) < self._most:
-                number, item, start = waiting.pop()
-                one = _Running(task, item, self._folder / f"{number}.json", start)
-                self._running[one.ended] = one
+                number, start = waiting.pop()
+                one = _Running(task, items[number].request(), self._folder / f"{number}.json", start)
+                self._running[one.ended] = number, one
             ready, _, _ = select.select(list(self._running), (), ())
             for descriptor in ready:
-                one = self._running.pop(descriptor)
-                status = one.process.wait()
-                why = one.why_not()
-                one.close()
-                if status == 0:
-                    yield one.item, one.out
-                elif status in TOLD or one.start > REPEATS:
-                    yield one.item, failure_of(status, why)
+                number, one = self._running.pop(descriptor)
+                if (result := one.result()) is not None:
+                    yield items[number], result
                 else:
-                    waiting.append((int(one.out.stem), one.item, one.start + 1))
+                    waiting.append((number, one.start + 1))
 
     def close(self) -> None:
         """See Engine."""
         while self._running:
-            self._running.popitem()[1].close()
+            self._running.popitem()[1][1].close()

@@ -18,7 +18,7 @@ from contextlib import redirect_stderr
 
 from opline import __version__
 from opline.errors import OplineError
-from opline_analyses.engine.interface import REFUSED, failure_of
+from opline_analyses.engine.interface import REFUSED
 
 MOST_REQUEST = 1 << 20
 
@@ -62,34 +62,6 @@ def _end_with_the_asker() -> None:
 
     remove_unfinished()
     os._exit(1)
-
-
-def run_here(name: str, request: bytes) -> tuple[int, bytes, bytes]:
-    """The task as a process of this machine: its exit status, what it wrote, and the last line of why not. For workers
-    of engines that call a function: this one has nothing but texts in its arguments. Once more after a crash.
-    """
-    import subprocess
-    import tempfile
-
-    from opline.interpreter import python
-
-    for _ in range(2):
-        with tempfile.TemporaryFile() as said:
-            process = subprocess.Popen(
-                python("-m", "opline_analyses.engine.task", name),
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said,
-            )  # fmt: skip
-            with process:
-                assert process.stdin is not None and process.stdout is not None
-                process.stdin.write(request)
-                process.stdin.flush()
-                wrote = process.stdout.read()
-                status = process.wait()
-            said.seek(0)
-            why = b"" if status == 0 else failure_of(status, said.read()).why.encode()
-        if status >= 0:
-            break
-    return status, wrote, why
 
 
 if __name__ == "__main__":

@@ -94,15 +94,13 @@ def result(
 ) -> ResultTable:
     """Of the I/Os that are meant, for each interval (None: one of all), ``count`` at most. Raises UsageError."""
     from opline_analyses.block.io_series import series_of
-    from opline_analyses.intervals.buckets import Fine
 
     unit = unit_of(asked)
-    buckets = buckets_of(asked, unit)
+    buckets = counting_buckets(asked, unit)
     if asked.compat and asked.style not in OF_IOLATENCY:
         raise UsageError("--compat is for --style iolatency and iolatency_micro.")
     rows = io_filter.rows_of(run, filters, source_beside(asked, filters))
     series = series_of(rows, interval_ns, count)
-    buckets = Fine(DURATIONS[unit]) if asked.fits else buckets
     counted = counted_of(run, asked, rows, series, buckets)
     return fitted(run, asked, filters, Histograms(counted, series, buckets, unit, rows))
 
@@ -146,6 +144,16 @@ def buckets_of(asked: HistOptions, unit: str) -> Buckets:
             raise UsageError("--buckets linear: how long is a step? --step 10us.")
         return Linear(step)
     return Fine(DURATIONS[unit]) if asked.buckets == "fine" else PowerOfTwo(DURATIONS[unit])
+
+
+def counting_buckets(asked: HistOptions, unit: str) -> Buckets:
+    """The buckets to count in: where rows are to fit the range, those are quarters of powers of two. Raises UsageError
+    as ``buckets_of``.
+    """
+    from opline_analyses.intervals.buckets import Fine
+
+    meant = buckets_of(asked, unit)
+    return Fine(DURATIONS[unit]) if asked.fits else meant
 
 
 def unit_of(asked: HistOptions) -> str:

@@ -138,11 +138,10 @@ def bare_trace(args: argparse.Namespace) -> BareTrace | None:
 
 
 def tell_losses(found: list[ledger.Entry], ops: Mapping[str, int] | None, recorded: bool, whose: str = "") -> None:
-    """What was lost, on stderr, before anything else. ``ops``: the core's counts of ops; ``recorded``: `opline record`
-    has said it, so that a small loss is not said again; ``whose``: what begins the line.
+    """What was lost, on stderr, before anything else. ``ops``, ``recorded``: see ledger.unsaid; ``whose``: what begins
+    the line.
     """
-    line = ledger.line(found, ops)
-    if line is not None and not (recorded and ledger.is_small(found, ops)):
+    if (line := ledger.unsaid(found, ops, recorded)) is not None:
         talk(f"{whose}{line}")
 
 

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 from opline.errors import UsageError
 from opline.readers.registry import COUNTS
 from opline_analyses.block import io_filter
-from opline_analyses.block.hist_result import Histograms, HistOptions, buckets_of, summed, table, unit_of
+from opline_analyses.block.hist_result import (
+    Histograms,
+    HistOptions,
+    buckets_of,
+    counting_buckets,
+    summed,
+    table,
+    unit_of,
+)
 from opline_analyses.commands.common import add_form, add_intervals, add_run, interval_ns, opened, write
 from opline_analyses.commands.engines import HELP as ENGINE
 from opline_analyses.commands.engines import add_engine, answers, refuse, status, wanted
@@ -118,16 +126,15 @@ def run(args: argparse.Namespace) -> int:
 
 def _of_many(args: argparse.Namespace) -> int:
     """Prints the histograms of several recordings, by an engine."""
-    from opline_analyses.base.quantities import DURATIONS, Limits
+    from opline_analyses.base.quantities import Limits
     from opline_analyses.block.hist_result import fitted
     from opline_analyses.block.io_sources import source_of
     from opline_analyses.engine import added
-    from opline_analyses.intervals.buckets import Fine
 
     refuse(args, {"timestamps": "--timestamps"})
     filters, asked = io_filters(args), hist_options(args)
     unit = unit_of(asked)
-    buckets = Fine(DURATIONS[unit]) if asked.fits else buckets_of(asked, unit)
+    buckets = counting_buckets(asked, unit)
     apart = asked.per == RECORDING
     alone = asked.replaced(cumulative=False, per=None if apart else asked.per)
     wish = {"filters": vars(filters), "asked": vars(alone), "count": args.count}

@@ -10,8 +10,9 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from opline.store.run import BLOCKS_MODEL
 from opline.talk import talk
-from opline_analyses.block.hist_result import HistOptions, buckets_of, counted_of, source_beside, unit_of
+from opline_analyses.block.hist_result import HistOptions, counted_of, counting_buckets, source_beside, unit_of
 from opline_analyses.block.io_filter import IoFilters, rows_of
 from opline_analyses.block.io_series import series_of, tables_needed
 from opline_analyses.block.iostat_result import rows_and_series
@@ -46,15 +47,11 @@ def _opened(path: str, options: Options, tables: Sequence[str], whole: bool = Fa
     blocks = set(tables) <= {"requests", "bios"}
     with open_run(
         path, options["model"], options["reader"], tables=tables, interruptible=False,
-        otherwise="generic" if blocks else None, all_programs=whole or options["all_programs"],
+        otherwise=BLOCKS_MODEL if blocks else None, all_programs=whole or options["all_programs"],
     ) as run:  # fmt: skip
-        found = ledger.entries(run)
-        if (line := ledger.line(found, run.core("ops"))) is not None and not (
-            run.is_recorded and ledger.is_small(found, run.core("ops"))
-        ):
-            talk(line)
-        if (line := line_of_run(run)) is not None:
-            talk(line)
+        for line in (ledger.unsaid(ledger.entries(run), run.core("ops"), run.is_recorded), line_of_run(run)):
+            if line is not None:
+                talk(line)
         yield run
 
 
@@ -158,22 +155,15 @@ def _series(series: Series) -> dict[str, int | None]:
 def hist(path: str, options: Options) -> dict[str, Any]:
     """The cells of each interval: by group and bucket."""
     filters, asked = IoFilters(**options["filters"]), HistOptions(**options["asked"])
-    unit = unit_of(asked)
+    buckets = counting_buckets(asked, unit_of(asked))
     with _opened(path, options, tables_needed(filters)) as run:
         rows = rows_of(run, filters, source_beside(asked, filters))
         series = series_of(rows, options["interval_ns"], options["count"])
-        buckets = Fine(_unit_ns(unit)) if asked.fits else buckets_of(asked, unit)
         found = counted_of(run, asked, rows, series, buckets)
         return {
             "lost": ledger.bad_count(ledger.entries(run)), "series": _series(series),
             "intervals": [[index, cells(one)] for index, one in found],
         }  # fmt: skip
-
-
-def _unit_ns(unit: str) -> int:
-    from opline_analyses.base.quantities import DURATIONS
-
-    return DURATIONS[unit]
 
 
 def iostat(path: str, options: Options) -> dict[str, Any]:

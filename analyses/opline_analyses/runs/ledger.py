@@ -137,6 +137,13 @@ def line(found: list[Entry], ops: Mapping[str, int] | None, more: str = "`opline
     return f"{head}: {what}{reason}. {told}{more} says more."
 
 
+def unsaid(found: list[Entry], ops: Mapping[str, int] | None, recorded: bool) -> str | None:
+    """The line that a command says before its output. ``ops``: the core's counts of ops; ``recorded``: `opline record`
+    has said it, so that a small loss is not said again.
+    """
+    return None if recorded and is_small(found, ops) else line(found, ops)
+
+
 def _overlap(ops: Touched) -> str:
     """How many ops overlap a loss, and which of their figures count; empty if there is no op."""
     if not ops.whole:

@@ -55,14 +55,18 @@ def is_recording(folder: StrPath) -> bool:
     return os.path.isfile(os.path.join(folder, "recording.json"))
 
 
+def begins_packed(head: bytes) -> bool:
+    """Whether these are the first bytes of a packed run."""
+    length = len(PACKED_FIRST).to_bytes(2, "little")
+    return head[:4] == _LOCAL_HEADER and head[26:28] == length and head[30:].startswith(PACKED_FIRST.encode())
+
+
 def is_packed(path: StrPath) -> bool:
-    """Whether a path is a packed run, by its first bytes. A pipe is not: a packed run is read from its end."""
+    """Whether a path is a packed run. A pipe is not: a packed run is read from its end."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return False
         with open(path, "rb") as file:
-            head = file.read(30 + len(PACKED_FIRST))
+            return begins_packed(file.read(30 + len(PACKED_FIRST)))
     except (OSError, ValueError):
         return False
-    length = len(PACKED_FIRST).to_bytes(2, "little")
-    return head[:4] == _LOCAL_HEADER and head[26:28] == length and head[30:] == PACKED_FIRST.encode()

@@ -115,7 +115,7 @@ def add_output(parser: argparse.ArgumentParser) -> None:
 
 def refuse_other(path: StrPath) -> None:
     """Raises UsageError for an input that is neither a run nor a trace but another tool's histograms or latencies."""
-    if not os.path.isdir(path) and not is_packed(path):
+    if not os.path.isdir(path):
         from opline_analyses.counts.inputs import refuse
 
         refuse(path)

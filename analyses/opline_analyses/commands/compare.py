@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
-from opline.paths import is_packed
 from opline.talk import talk
 from opline_analyses.base.files import output_path
 from opline_analyses.base.text import count_of
@@ -153,7 +152,7 @@ def _figures(args: argparse.Namespace, path: Path, sketched: bool) -> list[Figur
     from opline_analyses.api.ops import figures
     from opline_analyses.compare.figures import read_baseline
 
-    if path.is_file() and not is_packed(path) and format_of(path) is None:
+    if path.is_file() and format_of(path) is None:
         if given := [o for o in ("op_class", "comm", "pid", "since", "until") if getattr(args, o) is not None]:
             option = given[0].replace("op_", "")
             raise UsageError(f"--{option}: {path} is a baseline, whose ops are not known any more.")

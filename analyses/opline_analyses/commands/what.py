@@ -9,7 +9,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from opline.errors import OplineError, UsageError
-from opline.paths import is_packed, is_recording
+from opline.paths import is_recording
 from opline.readers import registry
 from opline.readers.trace import is_ctf_2
 from opline.store.chosen import chosen as fitting_model
@@ -79,8 +79,8 @@ def _one(path: str, model: str | None) -> dict[str, Any]:
     try:
         if not os.path.exists(path):
             raise UsageError(f"{path} does not exist.")
-        found = None if os.path.isdir(path) or is_packed(path) else registry.format_of(path, FOLDERS)
-        if found is None or found.HAS == registry.EVENTS:
+        found = None if os.path.isdir(path) else registry.format_of(path, FOLDERS)
+        if found is None or found.HAS in (registry.EVENTS, registry.RUN):
             return document | _of_trace(path, model, found)
         document["is"] = found.CALLED
         if found.HAS in (registry.COUNTS, registry.VALUES):
@@ -99,8 +99,6 @@ def _command(name: str, path: str, *options: str) -> str:
 def _called(path: str, found: Format | None) -> str:
     if found is not None:
         return found.CALLED
-    if is_packed(path):
-        return "a packed run"
     if has_run(path):
         return "a run"
     if is_recording(path):
@@ -114,6 +112,7 @@ def _of_trace(path: str, model: str | None, found: Format | None) -> dict[str, A
     """Of events: how many of which, devices, threads, losses; and what can be asked. Raises OplineError."""
     from opline_analyses.runs.run import open_run
 
+    made = has_run(path) or (found is not None and found.HAS == registry.RUN)
     with open_run(path, model, otherwise=BLOCKS_MODEL) as opened:
         has = _in_run(opened)
         options = ("--model", model) if model is not None else ()
@@ -124,12 +123,11 @@ def _of_trace(path: str, model: str | None, found: Format | None) -> dict[str, A
             has["requests"]
             and not has["ops"]
             and model is None
-            and not has_run(path)
-            and not is_packed(path)
+            and not made
             and fitting_model(opened.manifest["traces"])
         ):
             lines += [_command(name, path) for name in _OF_OPS]
-        lines += [] if has_run(path) or is_packed(path) else [_command("events", path)]
+        lines += [] if made else [_command("events", path)]
         return {
             "is": _called(path, found),
             "has": has,

@@ -4,7 +4,7 @@
 Each format is a module in a folder of formats (docs/internals/inputs.md). It has
 
     CALLED       what people call such an input, for messages: "blktrace's files"
-    HAS          what is in it: EVENTS, COUNTS, VALUES, FIGURES or NOTHING
+    HAS          what is in it: EVENTS, COUNTS, VALUES, FIGURES, RUN or NOTHING
     probe(head)  CERTAIN, LIKELY or NO, of an input that begins with ``head``
 
 and a function that reads it. An input is of the one format that is certain, else of the likely one; of several the
@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 
 from opline.applications import table
 from opline.errors import TraceError
-from opline.paths import is_packed
 from opline.readers import pipes
 
 if TYPE_CHECKING:
@@ -68,8 +67,9 @@ EVENTS = "events"  # of a trace
 COUNTS = "counts"  # histograms
 VALUES = "values"  # a time and a latency each
 FIGURES = "figures"  # what a benchmark reports
+RUN = "run"  # of a trace that is not in it
 NOTHING = "nothing"  # that opline reads
-HAS_IN = (EVENTS, COUNTS, VALUES, FIGURES, NOTHING)
+HAS_IN = (EVENTS, COUNTS, VALUES, FIGURES, RUN, NOTHING)
 TRACES = ("opline.readers.formats", *table.packages("formats"))  # folders of formats
 
 
@@ -147,10 +147,6 @@ def _begin(path: StrPath, folders: Sequence[str]) -> tuple[bytes, bool]:
 def trace_format(path: StrPath) -> TraceFormat:
     """The format of a trace that is no folder. Raises TraceError for what is none."""
     found = format_of(path)
-    if found is None and is_packed(path):
-        raise TraceError(
-            f"{path} is a packed run, without its trace: `opline what {shlex.quote(str(path))}` says what it has."
-        )
     if found is None:
         raise TraceError(
             f"{path} is of no format that opline knows. Give the folder of a CTF trace (with `metadata` at or below "
@@ -173,5 +169,6 @@ _TAKEN = {
     EVENTS: "a trace, for most commands; `opline what {}` says which",
     COUNTS: "counts, and no single I/O: only `opline hist` and `opline heatmap` can show it",
     VALUES: "times and latencies, and no I/O: only `opline hist` and `opline heatmap` can show it",
+    RUN: "a run without its trace; `opline what {}` says which commands take it",
     FIGURES: "figures of a benchmark: `opline coverage RUN --client {}` compares a run with them",
 }

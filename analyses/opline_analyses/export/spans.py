@@ -13,6 +13,7 @@ from typing import NamedTuple
 from opline.values import Value
 from opline_analyses.base.text import device_name
 from opline_analyses.ops.oplist import OpDetail, read_ops
+from opline_analyses.ops.places import WAYS
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
 from opline_analyses.runs.wall_clock import offset_ns
@@ -64,10 +65,7 @@ def traces(run: Run, which: Selection) -> Iterator[TraceOfOp]:
 
 def _bounds(run: Run) -> dict[tuple[int, int], int]:
     """The bound of each stage between two hosts, by its op and when it ends: at the receive of a message."""
-    rows = run.rows(
-        """SELECT op_id, received_ns, bound_ns FROM hops WHERE op_id IS NOT NULL UNION ALL
-           SELECT op_id, returned_ns, bound_ns FROM hops WHERE op_id IS NOT NULL AND returned_ns IS NOT NULL"""
-    )
+    rows = run.rows(f"SELECT op_id, to_ns, bound_ns FROM ({WAYS}) WHERE op_id IS NOT NULL")
     return {(op_id, at_ns): bound for op_id, at_ns, bound in rows}
 
 

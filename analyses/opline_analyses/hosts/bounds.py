@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opline_analyses.ops.places import BETWEEN
+from opline_analyses.ops.places import BETWEEN, WAYS
 from opline_analyses.ops.stages import BothWays
 
 if TYPE_CHECKING:
@@ -21,16 +21,11 @@ def stage_bounds(run: Run) -> dict[str, int]:
     its receive it is the first stage that ends on the thread that receives.
     """
     rows = run.rows(
-        """WITH ways AS (
-               SELECT op_id, sent_ns AS from_ns, received_ns AS to_ns, receive_tid AS tid, child_host AS host, bound_ns
-               FROM hops UNION ALL
-               SELECT op_id, replied_ns, returned_ns, return_tid, parent_host, bound_ns FROM hops
-               WHERE returned_ns IS NOT NULL),
-           first AS (
+        f"""WITH first AS (
                SELECT arg_min(s.stage, s.seq) AS stage, any_value(w.bound_ns) AS bound_ns
-               FROM ways w JOIN counted USING (op_id) JOIN stages s
-               ON s.op_id = w.op_id AND s.tid = w.tid AND coalesce(s.host = w.host, true) AND s.begin_ns >= w.from_ns
-                   AND s.begin_ns + s.duration_ns <= w.to_ns
+               FROM ({WAYS}) w JOIN counted USING (op_id) JOIN stages s
+               ON s.op_id = w.op_id AND s.tid = w.tid AND coalesce(s.host = w.receiver, true)
+                   AND s.begin_ns >= w.from_ns AND s.begin_ns + s.duration_ns <= w.to_ns
                GROUP BY w.op_id, w.from_ns, w.to_ns)
            SELECT stage, max(bound_ns) FROM first GROUP BY stage"""
     )
@@ -42,10 +37,8 @@ def place_bounds(run: Run) -> dict[str, int]:
     bound of no clock.
     """
     rows = run.rows(
-        f"""SELECT sender || '{BETWEEN}' || receiver, max(bound_ns) FROM (
-                SELECT op_id, parent_host AS sender, child_host AS receiver, bound_ns FROM hops UNION ALL
-                SELECT op_id, child_host, parent_host, bound_ns FROM hops WHERE returned_ns IS NOT NULL)
-            JOIN counted USING (op_id) GROUP BY ALL"""
+        f"""SELECT sender || '{BETWEEN}' || receiver, max(bound_ns) FROM ({WAYS}) JOIN counted USING (op_id)
+            GROUP BY ALL"""
     )
     return {place: int(bound) for place, bound in rows}
 

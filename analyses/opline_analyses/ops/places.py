@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from opline_analyses.runs.selection import Selection
 
 BETWEEN = " to "  # of the names of two hosts
+#: SQL of the ways between two hosts, there and back, of a run with the table `hops`: from the send to the receive, on
+#: the thread that receives.
+WAYS = """
+    SELECT op_id, parent_host AS sender, child_host AS receiver, sent_ns AS from_ns, received_ns AS to_ns,
+           receive_tid AS tid, bound_ns FROM hops
+    UNION ALL
+    SELECT op_id, child_host, parent_host, replied_ns, returned_ns, return_tid, bound_ns FROM hops
+    WHERE returned_ns IS NOT NULL"""
 
 
 def placed(ops: str) -> str:

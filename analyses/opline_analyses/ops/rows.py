@@ -153,15 +153,18 @@ def names_of_threads(run: Run, tids: list[int], host: str | None = None) -> dict
     issued; and its number. ``host``: that of the threads, in a joined run.
     """
     wanted: Any = [t for t in tids if t != ABSENT]
+    # A bio names no host, its request does: a join that only a joined run needs.
+    its_host, of_bios = (
+        ("true", "bios") if host is None else ("host = $2", "bios b LEFT JOIN all_requests r USING (request_id)")
+    )
     rows = run.rows(
-        """SELECT tid, comm FROM (SELECT tid, comm, sum(n) AS n FROM
-             (SELECT tid, comm, host, count(*) AS n FROM transitions GROUP BY ALL
-              UNION ALL SELECT b.tid, b.comm, r.host, count(*) FROM bios b LEFT JOIN all_requests r USING (request_id)
-              GROUP BY ALL
-              UNION ALL SELECT issue_tid, issue_comm, host, count(*) FROM requests GROUP BY ALL)
-             WHERE ($1 IS NULL OR host = $1) AND tid IN (SELECT unnest($2::BIGINT[])) AND comm IS NOT NULL GROUP BY ALL)
+        f"""SELECT tid, comm FROM (SELECT tid, comm, sum(n) AS n FROM
+             (SELECT tid, comm, count(*) AS n FROM transitions WHERE {its_host} GROUP BY ALL
+              UNION ALL SELECT tid, comm, count(*) FROM {of_bios} WHERE {its_host} GROUP BY ALL
+              UNION ALL SELECT issue_tid, issue_comm, count(*) FROM requests WHERE {its_host} GROUP BY ALL)
+             WHERE tid IN (SELECT unnest($1::BIGINT[])) AND comm IS NOT NULL GROUP BY ALL)
            QUALIFY row_number() OVER (PARTITION BY tid ORDER BY n DESC, comm) = 1""",
-        [host, wanted],
+        [wanted] if host is None else [wanted, host],
     )
     names = dict(rows)
     return {t: f"{names[t]} {t}" if t in names else f"thread {t}" for t in wanted} | {ABSENT: NO_THREAD}

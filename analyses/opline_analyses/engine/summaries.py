@@ -72,9 +72,12 @@ def stages(path: str, options: Options) -> dict[str, Any]:
     with _opened(path, options, ("ops", "stages")) as run:
         which = selection(run, OpFilters(**options["filters"]))
         n, incomplete, tainted = select_counted(run, which, options["tainted"])
+        run.con.execute(
+            """CREATE OR REPLACE TEMP TABLE parts AS SELECT stage, sum(duration_ns)::BIGINT AS value FROM stages
+               WHERE op_id IN (SELECT op_id FROM counted) AND stage IS NOT NULL GROUP BY op_id, stage"""
+        )
         tally = Tally(Grid(0, 1), BUCKETS)
-        names: dict[str, int] = {}
-        for batch in _batches(run, names):
+        for batch in _batches(run):
             tally.add(batch)
         programs = run.rows(
             """SELECT coalesce(program, arg_min(comm, op_id) FILTER (begin_tid = pid), arg_min(comm, op_id), '?'),
@@ -104,11 +107,10 @@ def _squares(run: Run) -> dict[str, int]:
     """The sum of the squares of a group's values, an integer of any size: what a standard deviation adds up from."""
     rest = ", ".join(f"('of {name}', coalesce({name}_ns, 0))" for name in REST)
     found = run.rows(
-        f"""WITH parts AS (SELECT 'stage ' || stage AS name, sum(duration_ns)::HUGEINT AS value FROM stages
-                WHERE op_id IN (SELECT op_id FROM counted) AND stage IS NOT NULL GROUP BY op_id, stage),
-            rest AS (SELECT unnest([{rest}]) AS one FROM ops WHERE op_id IN (SELECT op_id FROM counted))
-            SELECT name, sum(value * value)::VARCHAR FROM
-                (FROM parts UNION ALL SELECT one[1], one[2]::HUGEINT FROM rest) GROUP BY name ORDER BY name"""
+        f"""SELECT name, sum(value::HUGEINT * value)::VARCHAR FROM (
+                SELECT 'stage ' || stage AS name, value FROM parts UNION ALL
+                SELECT one[1], one[2] FROM (SELECT unnest([{rest}]) AS one FROM ops SEMI JOIN counted USING (op_id)))
+            GROUP BY name ORDER BY name"""
     )
     return {str(name): int(whole) for name, whole in found}
 
@@ -118,8 +120,10 @@ def tally_cells(tally: Tally) -> Cells:
     return next((found for _, found in tally.intervals()), {})
 
 
-def _batches(run: Run, names: dict[str, int]) -> Iterator[Batch]:
-    """A value per op and stage, in groups "stage NAME"; of each op what REST names, in groups "of NAME"."""
+def _batches(run: Run) -> Iterator[Batch]:
+    """A value per op and stage (the table `parts`), in groups "stage NAME"; of each op what REST names, in groups "of
+    NAME".
+    """
     import numpy as np
 
     from opline_analyses.runs.columns import plain
@@ -128,9 +132,7 @@ def _batches(run: Run, names: dict[str, int]) -> Iterator[Batch]:
         nothing = np.zeros(len(values), np.int64)
         return Batch(nothing, values, nothing, groups, texts)
 
-    sql = """SELECT stage, sum(duration_ns)::BIGINT AS value FROM stages
-             WHERE op_id IN (SELECT op_id FROM counted) AND stage IS NOT NULL GROUP BY op_id, stage"""
-    for found in run.con.sql(sql).to_arrow_reader(1 << 16):
+    for found in run.con.sql("SELECT stage, value FROM parts").to_arrow_reader(1 << 16):
         groups = found.column(0).dictionary_encode()
         texts = [f"stage {name}" for name in groups.dictionary.to_pylist()]
         indices = plain(groups.indices, 0).astype(np.int64)

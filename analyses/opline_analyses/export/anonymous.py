@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from opline.store.arrow import arrow_schema
 from opline.store.checksums import KEY as CHECKSUMS
 from opline.store.schema import TABLES
+from opline_analyses.ops.waited import ARROW
 
 if TYPE_CHECKING:
     from typing import Any
@@ -35,7 +36,6 @@ WORDS = frozenset((
     "cause", "last_cause", "rwbs", "outcome", "request_evidence", "confidence", "space", "direction", "fate", "loss",
     "severity", "origin",
 ))  # fmt: skip
-_PATH = " → "  # between the names of a path of threads
 _INTEGERS = ("i64", "u64", "i32", "u32")
 _ROWS = 1 << 16  # of a row group
 _KEPT = (
@@ -60,8 +60,8 @@ class Pseudonyms:
 
     def of(self, kind: str, name: str) -> str:
         """The pseudonym of a name; of a path of threads, those of its names."""
-        if _PATH in name:
-            return _PATH.join(self.of(kind, one) for one in name.split(_PATH))
+        if ARROW in name:
+            return ARROW.join(self.of(kind, one) for one in name.split(ARROW))
         known = self._known[kind]
         return known.setdefault(name, f"{kind}-{len(known) + 1}")
 

@@ -24,9 +24,11 @@ std::int64_t middle_of(std::size_t bucket) {
 
 }  // namespace
 
-void Distribution::measure(const std::vector<std::uint32_t> &known, const std::vector<std::int64_t> &others) {
-    for (const std::uint32_t value : known) measure(static_cast<std::int64_t>(value));
-    for (const std::int64_t value : others) measure(value);
+Distribution::Moments Distribution::moments() const {
+    Moments out = counted_;
+    for (const std::uint32_t value : short_) out.add(value);
+    for (const std::int64_t value : others_) out.add(value);
+    return out;
 }
 
 // Negative ones are counted as 0.
@@ -38,10 +40,10 @@ void Distribution::add_to_buckets(std::int64_t value) {
     };
     std::for_each(short_.begin(), short_.end(), count);
     std::for_each(others_.begin(), others_.end(), count);
-    measure(short_, others_);
+    counted_ = moments();
     if (!short_.empty()) std::vector<std::uint32_t>().swap(short_);
     if (!others_.empty()) std::vector<std::int64_t>().swap(others_);
-    measure(value);
+    counted_.add(value);
     count(value);
 }
 
@@ -65,14 +67,11 @@ Distribution::Summary Distribution::summary(const std::vector<std::uint32_t> &pe
     out.total = total_;
     out.max = max_;
     out.exact = count_ <= kExact;
-    Distribution all;  // of what is counted already, and what is known as it is
-    all.min_ = min_;
-    all.squares_ = squares_;
-    all.measure(short_, others_);
     if (count_ > 0) {
+        const Moments all = moments();
         const auto n = static_cast<long double>(count_), mean = static_cast<long double>(total_) / n;
-        const long double variance = static_cast<long double>(all.squares_) / n - mean * mean;
-        out.min = all.min_;
+        out.min = all.min;
+        const long double variance = static_cast<long double>(all.squares) / n - mean * mean;
         out.deviation = static_cast<double>(std::sqrt(std::max(variance, 0.0L)));
     }
     std::sort(others_.begin(), others_.end());

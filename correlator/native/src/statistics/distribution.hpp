@@ -36,18 +36,22 @@ class Distribution {
   private:
     static constexpr std::int64_t kMostShort = std::numeric_limits<std::uint32_t>::max();
     void add_to_buckets(std::int64_t value);
-    // Counts values for min and deviation: while they are known as they are, not before they are asked for.
-    void measure(const std::vector<std::uint32_t> &, const std::vector<std::int64_t> &);
-    void measure(std::int64_t value) {
-        if (value < min_) min_ = value;
-        const auto size = static_cast<unsigned __int128>(value < 0 ? -static_cast<__int128>(value) : value);
-        squares_ += size * size;
-    }
+    // What min and deviation are made of. Of values that are known as they are it is counted when it is asked for.
+    struct Moments {
+        std::int64_t min = std::numeric_limits<std::int64_t>::max();
+        unsigned __int128 squares = 0;  // an integer: the order of the values changes nothing
+        void add(std::int64_t value) {
+            if (value < min) min = value;
+            const auto size = static_cast<unsigned __int128>(value < 0 ? -static_cast<__int128>(value) : value);
+            squares += size * size;
+        }
+    };
+    Moments moments() const;  // of all values
     std::int64_t of_rank(std::size_t rank, std::size_t &sorted);
 
     std::uint64_t count_ = 0;
-    std::int64_t total_ = 0, max_ = 0, min_ = std::numeric_limits<std::int64_t>::max();
-    unsigned __int128 squares_ = 0;     // their sum, an integer: it does not depend on the order of the values
+    std::int64_t total_ = 0, max_ = 0;
+    Moments counted_;                   // of the values in buckets
     std::vector<std::uint32_t> short_;  // as long as there are no buckets: what fits into four bytes, and the rest
     std::vector<std::int64_t> others_;
     std::vector<std::uint64_t> buckets_;

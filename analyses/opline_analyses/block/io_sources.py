@@ -2,8 +2,8 @@
 """What can be counted: block requests, bios, ops and their stages, each as SQL with the same columns.
 
 Columns of every source: id, begin_ns and end_ns (what was measured lies between), seen_ns (a time of it that is known),
-dev, host, rwbs, kind, bytes, sector, tid, comm, cgroup, pid, op_id, class, stage, and why (a text where it
-can't be counted).
+dev, host, rwbs, kind, bytes, sector, tid, comm, cgroup, pid, op_id, class, stage, and why (a text where it can't be
+counted).
 What a source does not know is NULL; ``lacks`` names the filters that it can't serve.
 """
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the kernel stacks of a sleeper and of its waker tell of a wait, in words. The recording has judged each stack
-// (opline/readers/causes.py). A number stands for one stack of one recording;
-// in a joined run, of one host.
+// (opline/readers/causes.py). A number stands for one stack of one recording; in a joined run, of one host.
 #pragma once
 #include <cstdint>
 

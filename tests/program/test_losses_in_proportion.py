@@ -33,6 +33,7 @@ def run_with(path: Path, unsplit: int, loss: str = "events_missing", recorded: b
         (7, "events_missing", False, True),
         (7, "completions_missing", True, True),
         (7, "recording_cut_short", True, True),
+        (0, "discarded_packets", True, True),
     ],
 )
 @pytest.mark.parametrize("command", ["stages", "why", "log"])

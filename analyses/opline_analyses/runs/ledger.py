@@ -26,7 +26,8 @@ BAD = ("data_loss", "error")
 _DISCARDS = ("discarded_events", "discarded_packets", "discarded_unknown_count", "events_missing")
 #: Losses of single events, each at its time: if they touch fewer ops than this share, commands print nothing about them
 #: where `opline record` has said it. As much may be missing in a recording that counts as complete.
-_OF_EVENTS = (*_DISCARDS, "collector_lost", "discarded_at_end")
+#: A packet is no single event: it has thousands, and an op that lies inside is not in the trace at all.
+_OF_EVENTS = ("discarded_events", "events_missing", "collector_lost", "discarded_at_end")
 FEW = 0.001
 MANY = 0.01  # from this share of the ops on the page shows a loss in red
 

@@ -145,13 +145,21 @@ def test_histograms_side_by_side_are_those_of_each_recording(runs: Path, capfd: 
         return {group["group"]: {k: v for k, v in group.items() if k != "group"} for group in interval["groups"]}
 
     first, *others = (runs / name for name in NAMES)
-    found = groups(first, *(word for other in others for word in ("--also", other)), "--per", "recording")
-    assert list(found) == sorted(NAMES)
+    of_all = (first, *(word for other in others for word in ("--also", other)), "--per", "recording")
+    found = groups(*of_all)
+    assert list(found) == list(NAMES) != sorted(NAMES)
+    table = csv.DictReader(io.StringIO(said(capfd, "hist", *of_all, "--csv")[1]))
+    assert list(dict.fromkeys(row["group"] for row in table)) == list(NAMES)
+    idle = groups(*of_all, "--of", "ops", "--latency", ">10s")
+    assert {name: group["count"] for name, group in idle.items()} == dict.fromkeys(NAMES, 0)
     for name in NAMES:
         assert found[name] == groups(runs / name)[""]
     status, out, err = said(capfd, "hist", first, "--per", "recording")
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert "--also" in err
+    status, out, err = said(capfd, "live", "hist", "--per", "recording", "--", "true")
+    assert (status, out, err.count("\n")) == (2, "", 1)  # before anything is traced
+    assert "invalid choice: 'recording'" in err
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)

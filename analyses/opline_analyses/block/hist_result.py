@@ -15,7 +15,7 @@ from opline_analyses.base.result_table import text as text_column
 from opline_analyses.block import io_filter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from opline_analyses.base.result_table import Part
     from opline_analyses.block.io_filter import IoFilters
@@ -66,6 +66,11 @@ class Histograms(Value):
     buckets: Buckets
     unit: str  # of the edges
     rows: io_filter.Rows
+    named: Sequence[str] = ()  # groups that are there without an I/O, too, in this order; others come after them
+
+    def in_order(self, groups: Iterable[str]) -> list[str]:
+        """The named groups, then the others of these by name."""
+        return [*self.named, *sorted(set(groups) - set(self.named))]
 
     @property
     def spread(self) -> int:
@@ -86,7 +91,7 @@ class Histograms(Value):
                 place = int(whole.index(self.buckets.edges(bucket)[0]))
                 found.setdefault((group, place), Cell()).add(cell)
             intervals.append((index, found))
-        return Histograms(intervals, self.series, whole, self.unit, self.rows)
+        return Histograms(intervals, self.series, whole, self.unit, self.rows, self.named)
 
 
 def result(
@@ -204,10 +209,6 @@ def summed(counted: list[tuple[int, Cells]]) -> list[tuple[int, Cells]]:
     return found
 
 
-def _names(counted: list[tuple[int, Cells]]) -> list[str]:
-    return sorted({group for _, cells in counted for group, _ in cells})
-
-
 def _text(run: Run | None, asked: HistOptions, filters: IoFilters, found: Histograms, begins: bool) -> Iterator[Part]:
     """The intervals as --style has them. ``begins``: what a style prints before its first one is wanted."""
     from opline_analyses.intervals import hist
@@ -215,7 +216,7 @@ def _text(run: Run | None, asked: HistOptions, filters: IoFilters, found: Histog
     from opline_analyses.runs.wall_clock import time_of_day
 
     counted, series, unit = found.intervals, found.series, found.unit
-    names = _names(counted) or [""]
+    names = found.in_order(group for _, cells in counted for group, _ in cells) or [""]
     if asked.style == "hist_log" and begins:
         yield from _filters(run, filters)
     if asked.style == "latencymap":
@@ -299,7 +300,8 @@ def _cells(found: Histograms) -> Iterator[tuple[object, ...]]:
     series = found.series
     for index, cells in found.intervals:
         times = [at_ns - series.zero_ns for at_ns in (series.grid.begin_ns(index), series.end_ns(index))]
-        for (group, bucket), cell in sorted(cells.items()):
+        place = {group: n for n, group in enumerate(found.in_order(group for group, _ in cells))}
+        for (group, bucket), cell in sorted(cells.items(), key=lambda one: (place[one[0][0]], one[0][1])):
             yield (*times, group, *found.buckets.edges(bucket), cell.count, cell.total)
         if not cells:
             yield (*times, "", None, None, 0, 0)
@@ -335,7 +337,7 @@ def _document(found: Histograms) -> dict[str, object]:
             {
                 "begin_ns": series.grid.begin_ns(index) - series.zero_ns,
                 "end_ns": series.end_ns(index) - series.zero_ns,
-                "groups": [group(cells, name) for name in sorted({g for g, _ in cells})],
+                "groups": [group(cells, name) for name in found.in_order(g for g, _ in cells)],
             }
             for index, cells in found.intervals
         ],

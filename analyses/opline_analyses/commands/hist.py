@@ -67,6 +67,9 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser)
     add_options(parser)
+    (per,) = (action for action in parser._actions if action.dest == "per")  # what happens now is no recording
+    per.choices = sorted((*io_filter.PER, RECORDING))
+    per.help = f"{per.help}; {RECORDING}: of each recording that --also names"
     add_inputs(parser)
     add_engine(parser)
     parser.add_argument("--beside", metavar="POINT", help="also from this start point, side by side: -Q --beside issue")
@@ -79,8 +82,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--per",
         "--by",
-        choices=sorted((*io_filter.PER, RECORDING)),
-        help=f"a histogram for each, side by side; {RECORDING}: of each recording that --also names",
+        choices=sorted(io_filter.PER),
+        help="a histogram for each, side by side",
     )
     parser.add_argument(
         "--buckets",
@@ -116,7 +119,8 @@ def run(args: argparse.Namespace) -> int:
         return _of_counts(args, kind) if kind.HAS == COUNTS else _of_values(args, kind)
     if wanted(args):
         return _of_many(args)
-    refuse_per_recording(args)
+    if args.per == RECORDING:
+        raise UsageError(f"--per {RECORDING} shows several recordings side by side: name the others with --also RUN.")
     filters, interval, asked = io_filters(args), interval_ns(args), hist_options(args)
     buckets_of(asked, unit_of(asked))  # what can't be is said before a run is made
     with opened(args, tables=tables_needed(filters)) as opened_run:
@@ -143,15 +147,10 @@ def _of_many(args: argparse.Namespace) -> int:
     counted = added.intervals(found.summaries, series, found.names if apart else None)
     source = source_of(filters.of, filters.start, filters.end, filters.tainted)
     rows = io_filter.Rows(source, "", (), Limits(), io_filter.Window(), 0, 0)
-    shown = Histograms(summed(counted) if asked.sums else counted, series, buckets, unit, rows)
+    named = found.names if apart else ()
+    shown = Histograms(summed(counted) if asked.sums else counted, series, buckets, unit, rows, named)
     write(args, fitted(None, asked, filters, shown))
     return status(args, found)
-
-
-def refuse_per_recording(args: argparse.Namespace) -> None:
-    """Raises UsageError where there is one recording alone."""
-    if args.per == RECORDING:
-        raise UsageError(f"--per {RECORDING} shows several recordings side by side: name the others with --also RUN.")
 
 
 def hist_options(args: argparse.Namespace) -> HistOptions:

@@ -12,7 +12,7 @@ from opline_analyses.block import hist_result as hist
 from opline_analyses.block import io_filter
 from opline_analyses.block.io_series import Series
 from opline_analyses.commands.common import interval_ns
-from opline_analyses.commands.hist import hist_options, refuse_per_recording
+from opline_analyses.commands.hist import hist_options
 from opline_analyses.commands.options import io_filters
 from opline_analyses.intervals.intervals import Cell, Grid, Tally
 from opline_analyses.live.view import SECOND, Intervals, formed
@@ -28,7 +28,6 @@ class Hist(Intervals):
     def __init__(self, args: argparse.Namespace, settled: Snapshot, under_way: Snapshot) -> None:
         if args.compat:
             raise UsageError("--compat is for what has been recorded.")
-        refuse_per_recording(args)
         self.asked = hist_options(args)
         self.unit = hist.unit_of(self.asked)
         self.buckets = hist.buckets_of(self.asked, self.unit)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from opline.correlation import gaps_in, recording_of
 from opline.errors import OplineError, UsageError
 from opline.gaps import closing_line
-from opline.losses import Gap
 from opline.paths import is_packed, plain
 from opline.population import population_in
 from opline.store.run import BLOCKS_MODEL, BareTrace, locate
@@ -23,7 +22,8 @@ from opline_analyses.base.result_table import rendered
 from opline_analyses.base.screen import PAPER, page, screen_of
 from opline_analyses.commands.arguments import add_period, not_negative, positive, share_of_all
 from opline_analyses.runs import ledger
-from opline_analyses.runs.not_yours import line_of, line_of_run, names_in
+from opline_analyses.runs.not_yours import line_of, names_in
+from opline_analyses.runs.notices import gaps_line, tell_before, tell_not_yours
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -137,37 +137,23 @@ def bare_trace(args: argparse.Namespace) -> BareTrace | None:
     return found if isinstance(found, BareTrace) else None
 
 
-def tell_losses(found: list[ledger.Entry], ops: Mapping[str, int] | None, recorded: bool, whose: str = "") -> None:
-    """What was lost, on stderr, before anything else. ``ops``, ``recorded``: see ledger.unsaid; ``whose``: what begins
-    the line.
-    """
-    if (line := ledger.unsaid(found, ops, recorded)) is not None:
-        talk(f"{whose}{line}")
-
-
-def tell_not_yours(line: str | None) -> None:
-    """What other programs did and is not counted, on stderr."""
-    if line is not None:
-        talk(line)
-
-
 def tell_not_yours_of(trace: StrPath, summary: Mapping[str, Any], all_programs: bool) -> None:
-    """The same of a trace that no run is made of; ``summary`` has the core's ``population``."""
+    """What other programs did, of a trace that no run is made of; ``summary`` has the core's ``population``."""
     found = None if all_programs else population_in(summary)
     tell_not_yours(None if found is None else line_of(found, names_in(recording_of(trace))))
 
 
-def tell_gaps(gaps: Sequence[Gap], recording: Mapping[str, Any] | None) -> None:
-    """What the recorder knew to be missing, on stderr, after everything else."""
-    if line := closing_line(gaps, recording):
+def tell_gaps(line: str | None, whose: str = "") -> None:
+    """What the recorder knew to be missing, on stderr, after everything else; ``whose``: what begins the line."""
+    if line is not None:
         sys.stdout.flush()
-        talk(line)
+        talk(f"{whose}{line}")
 
 
 def tell_gaps_of_trace(trace: StrPath) -> None:
     """The same of a trace that no run is made of."""
     recording = recording_of(trace)
-    tell_gaps(gaps_in(trace, recording), recording)
+    tell_gaps(closing_line(gaps_in(trace, recording), recording))
 
 
 def check_losses(args: argparse.Namespace, found: list[ledger.Entry]) -> None:
@@ -185,10 +171,12 @@ def opened(
     tables: Sequence[str] | None = None,
     blocks: bool = False,
     whole: bool = False,
+    whose: str = "",
 ) -> Iterator[Run]:
     """The run that RUN (or ``path``) names; what was lost in it goes to stderr first. A trace's temporary run has rows
     of these ``tables`` only. What is about block requests (``blocks``, or such tables alone) needs no op model. With
-    ``whole`` all programs count in any case: of what is about devices.
+    ``whole`` all programs count in any case: of what is about devices. ``whose``: what begins the lines about losses,
+    where a command reads several runs.
 
     Raises OplineError with exit status 3 at the end, when all is written, if that is more than --max-loss.
     """
@@ -207,10 +195,9 @@ def opened(
         all_programs=whole or args.all_programs,
     ) as run:
         if losses:
-            tell_losses(ledger.entries(run), run.core("ops"), run.is_recorded)
-            tell_not_yours(line_of_run(run))
+            tell_before(run, whose)
         yield run
-        tell_gaps([Gap(**gap) for gap in run.manifest.get("gaps", ())], run.manifest.get("recording"))
+        tell_gaps(gaps_line(run), whose)
         if args.max_loss is not None:
             check_losses(args, ledger.entries(run))
 

@@ -17,12 +17,10 @@ from opline_analyses.commands.common import (
     file_path,
     opened,
     output,
-    tell_losses,
     write,
 )
 from opline_analyses.commands.options import add_filters, add_tainted, op_filters
 from opline_analyses.runs import ledger
-from opline_analyses.runs.not_yours import line_of_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -158,12 +156,8 @@ def _figures(args: argparse.Namespace, path: Path, sketched: bool) -> list[Figur
             raise UsageError(f"--{option}: {path} is a baseline, whose ops are not known any more.")
         return read_baseline(path)
     tables = ("ops", "stages", "requests")
-    with opened(args, losses=False, path=path, tables=tables) as run:
-        entries = ledger.entries(run)
-        tell_losses(entries, run.core("ops"), run.is_recorded, f"{path.name}: ")
-        if (line := line_of_run(run)) is not None:
-            talk(f"{path.name}: {line}")
-        lost = ledger.bad_count(entries)
+    with opened(args, path=path, tables=tables, whose=f"{path.name}: ") as run:
+        lost = ledger.bad_count(ledger.entries(run))
         return [figures(
             run, op_filters(args), name=path.resolve().name, lost=lost, tainted=args.tainted, sketched=sketched
         )]  # fmt: skip

@@ -20,12 +20,12 @@ from opline_analyses.commands.common import (
     csv_output,
     opened,
     tell_gaps_of_trace,
-    tell_losses,
     tell_not_yours_of,
 )
 from opline_analyses.commands.options import add_filters, add_which, op_filters
 from opline_analyses.ops.op_csv import FIXED, collector, feed, write
 from opline_analyses.runs import ledger
+from opline_analyses.runs.notices import tell_losses
 from opline_analyses.runs.selection import selection
 
 NAME = "csv"

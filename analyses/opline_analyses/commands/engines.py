@@ -58,9 +58,12 @@ def answers(args: argparse.Namespace, task: str, options: Mapping[str, Any]) -> 
 
 
 def status(args: argparse.Namespace, found: Answers) -> int:
-    """The exit status, when all is written. Raises OplineError if more was lost than --max-loss."""
+    """Says which recordings are not whole, when all is written; the exit status. Raises OplineError if more was lost
+    than --max-loss.
+    """
     from opline_analyses.engine.recordings import INCOMPLETE
 
+    found.tell_gaps()
     lost = sum(summary["lost"] for summary in found.summaries)
     if args.max_loss is not None and lost > args.max_loss:
         raise OplineError(f"{lost} lost, more than --max-loss {args.max_loss}.", exit_code=3)

@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
             raise UsageError(f"--diff writes text, csv or json, not {form}.")
         graphs = []
         for path in args.diff:
-            with opened(args, path=path) as opened_run:
+            with opened(args, path=path, whose=f"{path}: ") as opened_run:
                 graphs.append(transition_graph(opened_run, selection(opened_run, op_filters(args)), args.tainted))
         changes = difference(*graphs)
         head = {"schema": "opline graph diff 1", "a": args.diff[0], "b": args.diff[1]}

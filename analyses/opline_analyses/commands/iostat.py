@@ -13,13 +13,13 @@ from opline_analyses.commands.common import (
     add_run,
     interval_ns,
     opened,
-    tell_not_yours,
     write,
 )
 from opline_analyses.commands.engines import HELP as ENGINE
 from opline_analyses.commands.engines import add_engine, answers, status, wanted
 from opline_analyses.commands.options import add_io_filters, io_filters
 from opline_analyses.runs.not_yours import background_line
+from opline_analyses.runs.notices import tell_not_yours
 
 if TYPE_CHECKING:
     from opline_analyses.block.io_filter import IoFilters

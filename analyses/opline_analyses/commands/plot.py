@@ -135,6 +135,6 @@ def _distributions(args: argparse.Namespace) -> Figure:
         raise UsageError(f"--with: {len(paths)} runs are more than one picture shows ({MOST_RUNS}).")
     runs = []
     for path in paths:
-        with opened(args, path=path) as opened_run:
+        with opened(args, path=path, whose=f"{_name(path)}: " if args.others else "") as opened_run:
             runs.append(series_of(opened_run, selection(opened_run, op_filters(args)), _name(path), args.tainted))
     return (cdf if args.cdf else stages)(runs, _title(args))

@@ -71,7 +71,8 @@ def run(args: argparse.Namespace) -> int:
     pages = []
     figures = []
     for path, name in zip(paths, names, strict=True):
-        with opened(args, path=path) as opened_run, bounded(opened_run.con):
+        whose = f"{name}: " if args.run2 else ""
+        with opened(args, path=path, whose=whose) as opened_run, bounded(opened_run.con):
             which = selection(opened_run, op_filters(args))
             page = page_data(opened_run, which, args.tainted, BLOB_LIMIT // len(paths), from_first_op=bool(args.run2))
             page.head["name"] = shown(name)

@@ -16,7 +16,6 @@ from opline_analyses.commands.common import (
     check_losses,
     opened,
     tell_gaps_of_trace,
-    tell_losses,
     tell_not_yours_of,
     write,
 )
@@ -24,8 +23,9 @@ from opline_analyses.commands.engines import HELP as ENGINE
 from opline_analyses.commands.engines import add_engine, answers, refuse, status, wanted
 from opline_analyses.commands.options import add_filters, add_slowest, add_tainted, op_filters
 from opline_analyses.ops.stage_text import result
-from opline_analyses.ops.stages import table_of
+from opline_analyses.ops.stages import none_counts, table_of
 from opline_analyses.runs import ledger
+from opline_analyses.runs.notices import tell_losses
 
 if TYPE_CHECKING:
     from opline.store.run import BareTrace
@@ -102,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
 def _of_run(args: argparse.Namespace) -> int:
     from opline_analyses.api.ops import places, stages, states
 
-    analysis, last = (states, "sched") if args.states else (places if args.by else stages, "stages")
+    analysis, last = (states, "sched") if args.states else (places if args.by else stages, "deferred")
     with opened(args, tables=("ops", "stages", last)) as opened_run:
         spread = {} if args.states else {"spread": args.spread}
         found = analysis(opened_run, op_filters(args), tainted=args.tainted, **spread)
@@ -138,6 +138,7 @@ def _of_many(args: argparse.Namespace) -> int:
     found = answers(args, "stages", {"filters": vars(op_filters(args)), "tainted": args.tainted})
     t = added.stages(found.summaries)
     if t.ops == 0:
-        raise OplineError(f"No op to count: {t.incomplete} incomplete, {t.tainted} tainted by lost events.")
+        raise OplineError(none_counts("", t.incomplete, t.tainted))
     write(args, result(t, tainted=args.tainted, spread=args.spread))
-    return status(args, found) if t.sums else 1
+    ended = status(args, found)
+    return ended if t.sums else 1

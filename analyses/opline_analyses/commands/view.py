@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 from opline.errors import OplineError
 from opline.store.underway import is_underway
 from opline.talk import talk
-from opline_analyses.commands.common import add_model, tell_losses, tell_not_yours
+from opline_analyses.commands.common import add_model, tell_gaps
 from opline_analyses.commands.options import add_filters, add_slowest, add_tainted, op_filters
 from opline_analyses.runs import ledger
 from opline_analyses.runs.not_yours import line_of_run
+from opline_analyses.runs.notices import gaps_line, tell_before, tell_not_yours
 from opline_analyses.runs.selection import Selection, selection
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ def run(args: argparse.Namespace) -> int:
 
                 def ended(run: Run, number: int = number, name: str = name) -> None:
                     tell_not_yours(line_of_run(run))
+                    tell_gaps(gaps_line(run))
                     pages[0].replace(number, Viewed(run, name, selection(run, op_filters(args)), args.tainted))
 
                 which = partial(selection, filters=op_filters(args))
@@ -89,10 +91,10 @@ def run(args: argparse.Namespace) -> int:
                     path, args.model, args.reader, args.extents, interruptible=False, all_programs=args.all_programs
                 )  # queries are in threads
             )
-            entries = ledger.entries(opened)
-            tell_losses(entries, opened.core("ops"), opened.is_recorded)
-            tell_not_yours(line_of_run(opened))
-            lost += ledger.bad_count(entries)
+            whose = f"{name}: " if len(args.runs) > 1 else ""
+            tell_before(opened, whose)
+            tell_gaps(gaps_line(opened), whose)
+            lost += ledger.bad_count(ledger.entries(opened))
             viewed.append(Viewed(opened, name, selection(opened, op_filters(args)), args.tainted))
         if args.max_loss is not None and lost > args.max_loss:
             raise OplineError(f"{lost} lost, more than --max-loss {args.max_loss}.", exit_code=3)

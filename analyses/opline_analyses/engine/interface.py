@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 ENTRY_POINTS = "opline.engines"  # NAME = a function of (the words after NAME:, a folder for files) that gives an Engine
 REFUSED = 5  # exit status of a task: another opline asks
+OURS = "opline: "  # what begins the lines of a task that are for people (opline.talk)
 TOLD = (1, 2, 3, REFUSED)  # exit statuses of tasks that say why: to repeat them changes nothing
 
 
@@ -52,7 +53,9 @@ class Item(Value):
 
 
 class Failure(Value):
-    """Why there is no answer of an item, in a line. ``status``: the task's exit status, None where it has none."""
+    """Why there is no answer of an item: the last line. The lines before it say what was lost there. ``status``: the
+    task's exit status, None where it has none.
+    """
 
     why: str
     status: int | None = None
@@ -62,7 +65,8 @@ def failure_of(status: int, said: bytes) -> Failure:
     """Of a task that ended so, and said this on standard error."""
     lines = said.decode(errors="backslashreplace").strip().splitlines()
     if status in TOLD and lines:
-        return Failure(lines[-1], status)
+        told = [line.removeprefix(OURS) for line in lines if line.startswith(OURS)]
+        return Failure("\n".join(told) or lines[-1], status)
     ended = f"signal {-status} ended its task" if status < 0 else f"its task ended with status {status}"
     return Failure(f"{ended}, twice{': ' + lines[-1] if lines else ''}", status)
 

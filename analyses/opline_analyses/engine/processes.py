@@ -63,7 +63,7 @@ class _Running:
 
 
 def run_here(task: str, request: bytes) -> tuple[int | None, bytes, bytes]:
-    """One task, for workers of engines that call a function: its exit status, what it wrote, and in a line why not."""
+    """One task, for workers of engines that call a function: its exit status, what it wrote, and in lines why not."""
     with tempfile.TemporaryFile() as wrote:  # without a name: nothing stays if the worker is killed
         out = Path(f"/proc/self/fd/{wrote.fileno()}")
         for start in range(1, REPEATS + 2):

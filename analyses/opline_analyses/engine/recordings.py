@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,13 @@ class Answers(Value):
     names: list[str]
     summaries: list[Mapping[str, Any]]
     missing: list[str]
+
+    def tell_gaps(self) -> None:
+        """What the recorders knew to be missing, on standard error, after the figures."""
+        sys.stdout.flush()
+        for name, summary in zip(self.names, self.summaries, strict=True):
+            if summary["gaps"] is not None:
+                talk(f"{name}: {summary['gaps']}")
 
 
 def _in(path: Path) -> list[tuple[str, Path, str | None]]:
@@ -77,7 +85,8 @@ def ask(engine: str, task: str, paths: Sequence[str], options: Mapping[str, Any]
         for item in items:
             result = found.get(item.name, Failure("the engine gave no answer"))
             if isinstance(result, Failure):
-                talk(f"{item.name}: {result.why}")
+                for line in result.why.splitlines():
+                    talk(f"{item.name}: {line}")
                 answers.missing.append(item.name)
                 continue
             document = json.loads(result.read_text())

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
 """The tasks: what of one run adds to another's. Counts, sums, least, greatest, and counts in fixed buckets.
 
-Each takes a path and the options of a command as JSON, opens the run (a recording is correlated first), and gives JSON.
-DuckDB and numpy do the work on the run's machine; `added.py` adds.
+`summary_of` takes a path and the options of a command as JSON, opens the run (a recording is correlated first), and
+gives JSON. DuckDB and numpy do the work on the run's machine; `added.py` adds.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from opline.errors import OplineError
 from opline.store.run import BLOCKS_MODEL
-from opline.talk import talk
+from opline.values import Value
 from opline_analyses.block.hist_result import HistOptions, counted_of, counting_buckets, source_beside, unit_of
 from opline_analyses.block.io_filter import IoFilters, rows_of
 from opline_analyses.block.io_series import series_of, tables_needed
@@ -19,7 +19,8 @@ from opline_analyses.block.iostat_result import rows_and_series
 from opline_analyses.intervals.buckets import Fine
 from opline_analyses.intervals.intervals import Batch, Grid, Tally
 from opline_analyses.runs import ledger
-from opline_analyses.runs.not_yours import background_line, line_of_run
+from opline_analyses.runs.not_yours import background_line
+from opline_analyses.runs.notices import gaps_line, tell_before, tell_not_yours
 from opline_analyses.runs.run import open_run
 from opline_analyses.runs.selection import OpFilters, selection
 
@@ -41,20 +42,6 @@ ORDER_OPS = 100_000  # as StageStatistics::kOrderOps
 REST = ("unattributed", "unknown", "latency")
 
 
-@contextmanager
-def _opened(path: str, options: Options, tables: Sequence[str], whole: bool = False) -> Iterator[Run]:
-    """The run, with what was lost in it on standard error, as a command says it."""
-    blocks = set(tables) <= {"requests", "bios"}
-    with open_run(
-        path, options["model"], options["reader"], tables=tables, interruptible=False,
-        otherwise=BLOCKS_MODEL if blocks else None, all_programs=whole or options["all_programs"],
-    ) as run:  # fmt: skip
-        for line in (ledger.unsaid(ledger.entries(run), run.core("ops"), run.is_recorded), line_of_run(run)):
-            if line is not None:
-                talk(line)
-        yield run
-
-
 def cell(found: Cell) -> list[int | None]:
     """A cell as JSON."""
     return [found.count, found.total, found.least, found.most, found.size]
@@ -65,42 +52,43 @@ def cells(found: Cells) -> list[list[Any]]:
     return [[group, bucket, *cell(one)] for (group, bucket), one in sorted(found.items())]
 
 
-def stages(path: str, options: Options) -> dict[str, Any]:
+def stages(run: Run, options: Options) -> dict[str, Any]:
     """Per stage: counts in buckets, and how many ops have it first at which place; sums of what belongs to no stage."""
-    from opline_analyses.ops.stages import select_counted
+    from opline_analyses.ops.stages import none_counts, select_counted
 
-    with _opened(path, options, ("ops", "stages")) as run:
-        which = selection(run, OpFilters(**options["filters"]))
-        n, incomplete, tainted = select_counted(run, which, options["tainted"])
-        run.con.execute(
-            """CREATE OR REPLACE TEMP TABLE parts AS SELECT stage, sum(duration_ns)::BIGINT AS value FROM stages
-               WHERE op_id IN (SELECT op_id FROM counted) AND stage IS NOT NULL GROUP BY op_id, stage"""
-        )
-        tally = Tally(Grid(0, 1), BUCKETS)
-        for batch in _batches(run):
-            tally.add(batch)
-        programs = run.rows(
-            """SELECT coalesce(program, arg_min(comm, op_id) FILTER (begin_tid = pid), arg_min(comm, op_id), '?'),
-                      count(*)
-               FROM ops WHERE op_id IN (SELECT op_id FROM counted) GROUP BY pid, program ORDER BY ALL"""
-        )
-        later = run.row(
-            """SELECT count(*), coalesce(sum(bytes), 0)::BIGINT, count(complete_ns),
-                      coalesce(sum(complete_ns - written_ns), 0)::BIGINT
-               FROM deferred WHERE op_id IN (SELECT op_id FROM chosen)"""
-        )
-        places = run.rows(
-            """WITH first AS (SELECT op_id, stage, min(seq) AS place FROM stages
-                              WHERE op_id < ? AND stage IS NOT NULL GROUP BY op_id, stage)
-               SELECT stage, place, count(*) FROM first GROUP BY stage, place ORDER BY stage, place""",
-            [ORDER_OPS],
-        )
-        kinds = run.rows("SELECT stage, min(kind) FROM stages WHERE stage IS NOT NULL GROUP BY stage ORDER BY stage")
-        return {
-            "ops": n, "incomplete": incomplete, "tainted": tainted, "lost": ledger.bad_count(ledger.entries(run)),
-            "cells": cells(tally_cells(tally)), "kinds": kinds, "places": places, "programs": programs,
-            "deferred": later, "squares": _squares(run),
-        }  # fmt: skip
+    which = selection(run, OpFilters(**options["filters"]))
+    n, incomplete, tainted = select_counted(run, which, options["tainted"])
+    if tainted and not n:
+        raise OplineError(none_counts(f" in {run.given}", incomplete, tainted))
+    run.con.execute(
+        """CREATE OR REPLACE TEMP TABLE parts AS SELECT stage, sum(duration_ns)::BIGINT AS value FROM stages
+           WHERE op_id IN (SELECT op_id FROM counted) AND stage IS NOT NULL GROUP BY op_id, stage"""
+    )
+    tally = Tally(Grid(0, 1), BUCKETS)
+    for batch in _batches(run):
+        tally.add(batch)
+    programs = run.rows(
+        """SELECT coalesce(program, arg_min(comm, op_id) FILTER (begin_tid = pid), arg_min(comm, op_id), '?'),
+                  count(*)
+           FROM ops WHERE op_id IN (SELECT op_id FROM counted) GROUP BY pid, program ORDER BY ALL"""
+    )
+    later = run.row(
+        """SELECT count(*), coalesce(sum(bytes), 0)::BIGINT, count(complete_ns),
+                  coalesce(sum(complete_ns - written_ns), 0)::BIGINT
+           FROM deferred WHERE op_id IN (SELECT op_id FROM chosen)"""
+    )
+    places = run.rows(
+        """WITH first AS (SELECT op_id, stage, min(seq) AS place FROM stages
+                          WHERE op_id < ? AND stage IS NOT NULL GROUP BY op_id, stage)
+           SELECT stage, place, count(*) FROM first GROUP BY stage, place ORDER BY stage, place""",
+        [ORDER_OPS],
+    )
+    kinds = run.rows("SELECT stage, min(kind) FROM stages WHERE stage IS NOT NULL GROUP BY stage ORDER BY stage")
+    return {
+        "ops": n, "incomplete": incomplete, "tainted": tainted,
+        "cells": cells(tally_cells(tally)), "kinds": kinds, "places": places, "programs": programs,
+        "deferred": later, "squares": _squares(run),
+    }  # fmt: skip
 
 
 def _squares(run: Run) -> dict[str, int]:
@@ -154,38 +142,64 @@ def _series(series: Series) -> dict[str, int | None]:
     }  # fmt: skip
 
 
-def hist(path: str, options: Options) -> dict[str, Any]:
+def hist(run: Run, options: Options) -> dict[str, Any]:
     """The cells of each interval: by group and bucket."""
     filters, asked = IoFilters(**options["filters"]), HistOptions(**options["asked"])
     buckets = counting_buckets(asked, unit_of(asked))
-    with _opened(path, options, tables_needed(filters)) as run:
-        rows = rows_of(run, filters, source_beside(asked, filters))
-        series = series_of(rows, options["interval_ns"], options["count"])
-        found = counted_of(run, asked, rows, series, buckets)
-        return {
-            "lost": ledger.bad_count(ledger.entries(run)), "series": _series(series),
-            "intervals": [[index, cells(one)] for index, one in found],
-        }  # fmt: skip
+    rows = rows_of(run, filters, source_beside(asked, filters))
+    series = series_of(rows, options["interval_ns"], options["count"])
+    found = counted_of(run, asked, rows, series, buckets)
+    return {"series": _series(series), "intervals": [[index, cells(one)] for index, one in found]}
 
 
-def iostat(path: str, options: Options) -> dict[str, Any]:
+def iostat(run: Run, options: Options) -> dict[str, Any]:
     """The rows, of integers alone."""
-    filters = IoFilters(**options["filters"])
-    with _opened(path, options, tables_needed(filters), whole=True) as run:
-        if (line := background_line(run)) is not None:
-            talk(line)
-        found, series = rows_and_series(
-            run, filters, options["interval_ns"], options["count"], options["style"], options["per_device"]
-        )
-        times = ("begin_ns", "end_ns", "device", "length_ns", "area_ns", "busy_ns", "wait_area_ns", "wait_busy_ns")
-        return {
-            "lost": ledger.bad_count(ledger.entries(run)), "series": _series(series),
-            "rows": [
-                {name: getattr(row, name) for name in times}
-                | {name: cell(getattr(row, name)) for name in ("reads", "writes", "others")}
-                for row in found
-            ],
-        }  # fmt: skip
+    tell_not_yours(background_line(run))
+    found, series = rows_and_series(
+        run, IoFilters(**options["filters"]), options["interval_ns"], options["count"], options["style"],
+        options["per_device"],
+    )  # fmt: skip
+    times = ("begin_ns", "end_ns", "device", "length_ns", "area_ns", "busy_ns", "wait_area_ns", "wait_busy_ns")
+    return {
+        "series": _series(series),
+        "rows": [
+            {name: getattr(row, name) for name in times}
+            | {name: cell(getattr(row, name)) for name in ("reads", "writes", "others")}
+            for row in found
+        ],
+    }
 
 
-TASKS: dict[str, Callable[[str, Options], dict[str, Any]]] = {"stages": stages, "hist": hist, "iostat": iostat}
+class Task(Value):
+    """What a command needs of a run, and which rows of it. ``whole``: all programs count, of what is about devices."""
+
+    summary: Callable[[Run, Options], dict[str, Any]]
+    tables: Callable[[Options], Sequence[str]]
+    whole: bool = False
+
+
+def _of_ops(_: Options) -> Sequence[str]:
+    return ("ops", "stages", "deferred")
+
+
+def _of_ios(options: Options) -> Sequence[str]:
+    return tables_needed(IoFilters(**options["filters"]))
+
+
+TASKS = {"stages": Task(stages, _of_ops), "hist": Task(hist, _of_ios), "iostat": Task(iostat, _of_ios, whole=True)}
+
+
+def summary_of(name: str, path: str, options: Options) -> dict[str, Any]:
+    """The summary of the run at ``path``. Standard error has the lines of the command about one run that come before
+    the figures; ``gaps`` is the line that comes after them, None if the recording is whole. Raises OplineError.
+    """
+    task = TASKS[name]
+    tables = task.tables(options)
+    blocks = set(tables) <= {"requests", "bios"}
+    with open_run(
+        path, options["model"], options["reader"], tables=tables, interruptible=False,
+        otherwise=BLOCKS_MODEL if blocks else None, all_programs=task.whole or options["all_programs"],
+    ) as run:  # fmt: skip
+        tell_before(run)
+        found = task.summary(run, options)
+        return found | {"lost": ledger.bad_count(ledger.entries(run)), "gaps": gaps_line(run)}

@@ -3,8 +3,8 @@
 
 Reads one line of JSON from standard input, ``{"opline", "path", "options"}``, and writes one JSON document to standard
 output, ``{"said": [lines for people], "summary": ...}``. Exit status 0: the document is whole. 1, 2: the last line of
-standard error says why not. 5: another opline asks. Standard input stays open as long as the answer is wanted: at its
-end the task ends, too, so no task outlives a worker that was killed.
+standard error says why not, and the lines before it say what was lost. 5: another opline asks. Standard input stays
+open as long as the answer is wanted: at its end the task ends, too, so no task outlives a worker that was killed.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from contextlib import redirect_stderr
 
 from opline import __version__
 from opline.errors import OplineError
+from opline.talk import talk
 from opline_analyses.engine.interface import REFUSED
 
 MOST_REQUEST = 1 << 20
@@ -27,17 +28,18 @@ def main(name: str) -> int:
     """Does the task; the exit status."""
     request = json.loads(_line())
     if request["opline"] != __version__:
-        sys.stderr.write(f"its worker has opline {__version__}, and opline {request['opline']} asks\n")
+        talk(f"its worker has opline {__version__}, and opline {request['opline']} asks")
         return REFUSED
     threading.Thread(target=_end_with_the_asker, daemon=True).start()
-    from opline_analyses.engine.summaries import TASKS
+    from opline_analyses.engine.summaries import summary_of
 
     said = io.StringIO()
     try:
         with redirect_stderr(said):
-            summary = TASKS[name](request["path"], request["options"])
+            summary = summary_of(name, request["path"], request["options"])
     except OplineError as error:
-        sys.stderr.write(f"{error.message}\n")
+        sys.stderr.write(said.getvalue())  # the reason may be what was lost
+        talk(error.message)
         return error.exit_code
     lines = [line.removeprefix("opline: ") for line in said.getvalue().splitlines()]
     sys.stdout.write(json.dumps({"said": lines, "summary": summary}))

@@ -118,6 +118,12 @@ def left_out(incomplete: int, tainted: int, counted: bool) -> list[str]:
     return [f"left out: {incomplete} incomplete{others}"]
 
 
+def none_counts(where: str, incomplete: int, tainted: int) -> str:
+    """Why there is no table; ``where``: " in RUN", or nothing."""
+    hint = " (--tainted counts those)." if tainted else "."
+    return f"No op to count{where}: {incomplete} incomplete, {tainted} tainted by lost events{hint}"
+
+
 def _row(found: Mapping[str, Any]) -> StageRow:
     count, total = found["count"], found["total_ns"]
     mean = total / count if count else 0.0
@@ -140,8 +146,7 @@ def table_of(
     latency = _row(found["latency"])
     if latency.count == 0:
         raise OplineError(
-            f"No op to count in {given}: {incomplete} incomplete, {tainted} tainted by lost events"
-            + (" (--tainted counts those)." if tainted else ".")
+            none_counts(f" in {given}", incomplete, tainted)
             + (
                 ""
                 if incomplete or tainted or filtered

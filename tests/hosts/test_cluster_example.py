@@ -17,12 +17,17 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_the_example_of_two_hosts(tmp_path: Path, runtime: Path) -> None:
     out = tmp_path / "two"
-    done = subprocess.run(
-        [ROOT / "examples" / "cluster" / "run", "-o", out, "--ops", "600"],
-        env={**os.environ, "OPLINE": str(Path(sys.executable).with_name("opline")), "TMPDIR": str(tmp_path)},
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+    try:
+        done = subprocess.run(
+            [ROOT / "examples" / "cluster" / "run", "-o", out, "--ops", "600"],
+            env={**os.environ, "OPLINE": str(Path(sys.executable).with_name("opline")), "TMPDIR": str(tmp_path)},
+            capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as late:
+        pytest.fail(f"not done after {late.timeout} s: {late.stdout!r} {late.stderr!r}")
     assert done.returncode == 0, done.stderr
+    steps = [line.split()[1:3] for line in done.stderr.splitlines() if line.startswith("cluster: ")]
+    assert steps == [["the", "server"], ["the", "client"], ["the", "server"]]
     for line in (
         "== opline join",
         "server aligned",

@@ -15,7 +15,9 @@ from opline.values import Value
 if TYPE_CHECKING:
     from opline_analyses.runs.run import Run
 
-_KINDS = ("reads", "writes", "discards")  # a flush of the machinery's own is counted apart
+# A sync's request without data is one of the writes, the flush that is sent to the device for it one of the flushes
+# (block/blk-mq.c: blk_account_io_done(), block/blk-flush.c: blk_account_io_flush(), Linux 6.18); both are requests.
+_KINDS = ("reads", "writes", "discards", "flushes")
 
 
 class Completions(Value):
@@ -53,7 +55,7 @@ def completions(run: Run) -> list[Completions]:
             """SELECT count(*) FILTER (end_ns BETWEEN ? AND ?),
                       count(*) FILTER (end_ns IS NULL AND outcome <> 'open' AND outcome <> 'absorbed'
                                        AND issue_ns BETWEEN ? AND ?)
-               FROM all_requests WHERE dev = ? AND nr_sectors > 0""",
+               FROM all_requests WHERE dev = ?""",
             (*between, *between, devices[name]),
         )
         if kernel or recorded or unseen:

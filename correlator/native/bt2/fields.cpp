@@ -9,6 +9,20 @@ namespace {
 using Part = FieldPath::Part;
 using Read = FieldPath::Read;
 
+bool is_number(const bt_field_class *fc) {
+    return bt_field_class_type_is(bt_field_class_get_type(fc), BT_FIELD_CLASS_TYPE_INTEGER) &&
+           bt_field_class_integer_get_field_value_range(fc) > 8;
+}
+
+Slot last_of(const bt_field *array) {
+    const std::uint64_t n = bt_field_array_get_length(array);
+    if (n == 0) return {};
+    const bt_field *f = bt_field_array_borrow_element_field_by_index_const(array, n - 1);
+    const bool is_signed = bt_field_class_type_is(bt_field_get_class_type(f), BT_FIELD_CLASS_TYPE_SIGNED_INTEGER);
+    return is_signed ? Slot::of(static_cast<std::int64_t>(bt_field_integer_signed_get_value(f)))
+                     : Slot::of(static_cast<std::uint64_t>(bt_field_integer_unsigned_get_value(f)));
+}
+
 // The leaves of a structure field class, nested structures as a.b.
 void collect(const bt_field_class *fc, const std::string &prefix, Part part, std::vector<std::uint64_t> &at,
              ClassDecl &decl, std::vector<FieldPath> &paths) {
@@ -53,6 +67,9 @@ void collect(const bt_field_class *fc, const std::string &prefix, Part part, std
     } else if (is(BT_FIELD_CLASS_TYPE_BIT_ARRAY)) {
         path.read = Read::kBits;
         field = FieldType::kUnsigned;
+    } else if (is(BT_FIELD_CLASS_TYPE_ARRAY) && is_number(bt_field_class_array_borrow_element_field_class_const(fc))) {
+        path.read = Read::kLast;
+        field = FieldType::kIntegers;
     }
     decl.fields.push_back({prefix, field, part == Part::kPayload ? FieldScope::kPayload : FieldScope::kContext});
     paths.push_back(std::move(path));
@@ -108,6 +125,7 @@ void read_slots(const EventClassState &cls, const bt_event *event, Slot *slots) 
         case Read::kBits:
             *slots = Slot::of(static_cast<std::uint64_t>(bt_field_bit_array_get_value_as_integer(f)));
             break;
+        case Read::kLast: *slots = last_of(f); break;
         case Read::kNone: *slots = Slot(); break;
         }
         ++slots;

@@ -13,7 +13,7 @@ namespace opline::bt2 {
 // Where a wanted field lies in an event, and how to read it.
 struct FieldPath {
     enum class Part : std::uint8_t { kPayload, kCommonContext, kSpecificContext };
-    enum class Read : std::uint8_t { kUnsigned, kSigned, kReal32, kReal64, kString, kBool, kBits, kNone };
+    enum class Read : std::uint8_t { kUnsigned, kSigned, kReal32, kReal64, kString, kBool, kBits, kLast, kNone };
     Part part = Part::kPayload;
     Read read = Read::kNone;
     std::vector<std::uint64_t> members;  // index in each structure on the way

@@ -192,6 +192,8 @@ void bind_other_class(BoundClass &c, std::string_view name, Slots &slots, const 
         c.kind = ClassKind::kDeviceName;
         c.dev_slot = slots.want("dev");
         c.diskname_slot = slots.want("diskname");
+    } else if (name == "lttng_statedump_process_pid_ns") {
+        bind_dumped_thread(c, slots);
     } else if (starts_with(name, "sched_") || starts_with(name, "irq_") || starts_with(name, "syscall_") ||
                starts_with(name, "compat_syscall_") || starts_with(name, "lttng_") ||
                providers.own_name(name) == "watermark") {

@@ -115,7 +115,10 @@ struct SchedSlots {
     std::int32_t until = kNoSlot;                       // up to this time; else the event's
 };
 
+// Who a thread is. kTold: its start is a field; kNow: it begins; kBefore: it has begun, nobody says when.
 struct ThreadSlots {
+    enum class Start : std::uint8_t { kTold, kNow, kBefore };
+    Start start = Start::kTold;
     std::int32_t tid = kNoSlot, pid = kNoSlot, vtid = kNoSlot, vpid = kNoSlot, pid_ns = kNoSlot, start_ns = kNoSlot;
     std::int32_t cgroup = kNoSlot;
 };

@@ -53,8 +53,9 @@ void bind_follow(BoundClass &c, Slots &slots) {
 
 void bind_thread(BoundClass &c, Slots &slots) {
     c.kind = ClassKind::kThread;
-    c.thread = {slots.want("tid"),    slots.want("pid"),      slots.want("vtid"),  slots.want("vpid"),
-                slots.want("pid_ns"), slots.want("start_ns"), slots.want("cgroup")};
+    using Start = ThreadSlots::Start;
+    c.thread = {Start::kTold,       slots.want("tid"),    slots.want("pid"),      slots.want("vtid"),
+                slots.want("vpid"), slots.want("pid_ns"), slots.want("start_ns"), slots.want("cgroup")};
 }
 
 void bind_cgroup(BoundClass &c, Slots &slots) {
@@ -65,6 +66,25 @@ void bind_cgroup(BoundClass &c, Slots &slots) {
 void bind_file_path(BoundClass &c, Slots &slots) {
     c.kind = ClassKind::kFilePath;
     c.file = {slots.want("file_dev"), slots.want("inode"), slots.want("path")};
+}
+
+// lttng-modules' (instrumentation/events/sched.h of 2.13): the child's numbers in every PID namespace that sees it,
+// from the root's to its own.
+void bind_forked_thread(BoundClass &c, Slots &slots) {
+    c.thread.start = ThreadSlots::Start::kNow;
+    c.thread.tid = slots.want_payload({"child_tid"});
+    c.thread.pid = slots.want_payload({"child_pid"});
+    c.thread.vtid = slots.want_last("vtids");
+    c.thread.pid_ns = slots.want_payload({"child_ns_inum"});
+}
+
+// Of a thread that ran before the session: what it is called in one of its namespaces (lttng-statedump.h of 2.13).
+void bind_dumped_thread(BoundClass &c, Slots &slots) {
+    c.kind = ClassKind::kThread;
+    c.thread.start = ThreadSlots::Start::kBefore;
+    c.thread.tid = slots.want_payload({"tid"});
+    c.thread.vtid = slots.want_payload({"vtid"});
+    c.thread.pid_ns = slots.want_payload({"ns_inum"});
 }
 
 bool bind_process(BoundClass &c, std::string_view name, Slots &slots) {
@@ -84,6 +104,7 @@ bool bind_process(BoundClass &c, std::string_view name, Slots &slots) {
         c.process.parent = slots.want("parent_pid");
         c.comm_slot = slots.want("comm");
     } else {
+        if (fork) bind_forked_thread(c, slots);
         c.process.pid = fork ? slots.want_payload({"child_pid"}) : slots.want_context("pid");
         c.process.tid = fork ? slots.want_payload({"child_tid"}) : slots.want_context("tid");
         c.process.parent = slots.want_payload({"parent_pid"});

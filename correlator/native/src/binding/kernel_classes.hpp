@@ -16,6 +16,7 @@ void bind_off_cpu(BoundClass &, Slots &);
 void bind_follow(BoundClass &, Slots &);
 // From BPF: who a thread is (identity/threads.hpp), and in which cgroup (identity/cgroups.hpp).
 void bind_thread(BoundClass &, Slots &);
+void bind_dumped_thread(BoundClass &, Slots &);
 void bind_cgroup(BoundClass &, Slots &);
 // From BPF: the path of a file that system calls name by its inode.
 void bind_file_path(BoundClass &, Slots &);

@@ -30,6 +30,8 @@ class Slots {
             if (auto s = want(f); s != kNoSlot) return s;
         return kNoSlot;
     }
+    // The last integer of an array, which no other question finds.
+    std::int32_t want_last(const std::string &field) { return want_in(field, {FieldScope::kPayload}, true); }
     // A field by its place in the declaration; none if it is kNoSlot.
     std::int32_t want_at(std::int32_t index) {
         return index == kNoSlot ? kNoSlot : slot_of(static_cast<std::uint32_t>(index));
@@ -37,11 +39,14 @@ class Slots {
     std::vector<std::uint32_t> take() { return std::move(wanted_); }
 
   private:
-    std::int32_t want_in(const std::string &field, std::initializer_list<FieldScope> scopes) {
+    std::int32_t want_in(const std::string &field, std::initializer_list<FieldScope> scopes,
+                         bool last_of_array = false) {
         if (field.empty()) return kNoSlot;
         for (auto scope : scopes)
             for (std::uint32_t i = 0; i < decl_.fields.size(); ++i)
-                if (decl_.fields[i].scope == scope && decl_.fields[i].name == field) return slot_of(i);
+                if (decl_.fields[i].scope == scope && decl_.fields[i].name == field &&
+                    (last_of_array || decl_.fields[i].type != FieldType::kIntegers))
+                    return slot_of(i);
         return comm_is_procname && field == "procname" ? want_in("comm", scopes) : kNoSlot;
     }
     std::int32_t slot_of(std::uint32_t index) {

@@ -42,8 +42,12 @@ struct Identities {
         b.tid = static_cast<std::int32_t>(threads.of_root(host, b.tid));
         b.pid = static_cast<std::int32_t>(threads.of_root(host, b.pid));
     }
-    // Takes what an event says of a thread; the number that was another thread's before, if it was.
+    // Takes what an event says of a thread; the number that was another thread's before, if it was. What the
+    // kernel domain says is not needed after BPF's facts, which know a thread's start better.
     std::optional<std::int64_t> learn(const ThreadSlots &s, const Event &ev, std::uint32_t host) {
+        using Start = ThreadSlots::Start;
+        if (s.start != Start::kTold && told_by_bpf_) return std::nullopt;
+        told_by_bpf_ = s.start == Start::kTold;
         auto number = [&](std::int32_t slot) { return number_in(ev, slot, -1); };
         const Hosts &hosts = threads.hosts;
         const ThreadFact fact{hosts.thread(host, number(s.tid)),
@@ -51,7 +55,9 @@ struct Identities {
                               number(s.vtid),
                               number(s.vpid),
                               number(s.pid_ns),
-                              hosts.time(host, number(s.start_ns)),
+                              s.start == Start::kTold  ? hosts.time(host, number(s.start_ns))
+                              : s.start == Start::kNow ? ev.ts_ns
+                                                       : kNoTime,
                               static_cast<std::uint64_t>(number_in(ev, s.cgroup, 0))};
         if (!threads.learn(host, fact)) return std::nullopt;
         return fact.tid;
@@ -68,6 +74,7 @@ struct Identities {
 
   private:
     std::vector<Slot> slots_;
+    bool told_by_bpf_ = false;
 };
 
 }  // namespace opline

@@ -348,6 +348,11 @@ struct Core::Impl {
         ++cls.fates[static_cast<std::size_t>(fate)];
     }
 
+    void learn_thread(const BoundClass &cls, const Event &ev) {
+        if (const auto reused = identities.learn(cls.thread, ev, current_host))
+            stitcher.forget_thread(current_host, *reused, ev.ts_ns);
+    }
+
     Fate dispatch(BoundClass &cls, const Event &ev) {
         switch (cls.kind) {
         case ClassKind::kPoints: {
@@ -370,10 +375,7 @@ struct Core::Impl {
         case ClassKind::kBio:
         case ClassKind::kRequestThread: return whole(cls, ev);
         case ClassKind::kCollectorLost: collector_lost_some(cls, ev); return Fate::kContext;
-        case ClassKind::kThread:
-            if (const auto reused = identities.learn(cls.thread, ev, current_host))
-                stitcher.forget_thread(current_host, *reused, ev.ts_ns);
-            return Fate::kContext;
+        case ClassKind::kThread: learn_thread(cls, ev); return Fate::kContext;
         case ClassKind::kCgroup:
         case ClassKind::kFilePath: place_told(cls, ev); return Fate::kContext;
         case ClassKind::kSchedSwitch:
@@ -382,6 +384,7 @@ struct Core::Impl {
         case ClassKind::kFollow:
         case ClassKind::kFollowLost: follow_event(cls, ev); return Fate::kContext;
         case ClassKind::kProcess:
+            if (cls.thread.tid != kNoSlot) learn_thread(cls, ev);
             members.process_step(cls, ev, current_host, identities.threads, names.of(ev, cls.comm_slot));
             return Fate::kContext;
         case ClassKind::kContext: return Fate::kContext;

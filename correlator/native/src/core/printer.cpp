@@ -92,8 +92,9 @@ ClassPlan Printer::add_class(const ClassDecl &decl) {
         const FieldDecl &f = decl.fields[i];
         const bool time = f.name == "ktime" && has_own_time(decl.name, filter_.providers);
         if (!c.shown && !time) continue;
-        const auto slot = static_cast<std::int32_t>(plan.wanted.size());
-        plan.wanted.push_back(i);
+        const bool one = f.type != FieldType::kIntegers;  // the last one alone would be taken for all of them
+        const auto slot = one ? static_cast<std::int32_t>(plan.wanted.size()) : kNoSlot;
+        if (one) plan.wanted.push_back(i);
         if (time) plan.time_slot = slot;
         const auto index = static_cast<std::int32_t>(i);
         if (index == who.tid) c.written.tid_slot = slot;

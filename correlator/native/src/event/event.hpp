@@ -16,7 +16,8 @@ namespace opline {
 constexpr std::uint32_t kNoCpu = std::numeric_limits<std::uint32_t>::max();
 constexpr std::int64_t kNoTime = std::numeric_limits<std::int64_t>::min();
 
-enum class FieldType : std::uint8_t { kUnsigned, kSigned, kReal, kString, kOther };
+// kIntegers: an array or a sequence of them, of more than 8 bits each; a slot holds the last one.
+enum class FieldType : std::uint8_t { kUnsigned, kSigned, kReal, kString, kIntegers, kOther };
 enum class FieldScope : std::uint8_t { kPayload, kContext };  // kContext: event common or specific context
 
 struct FieldDecl {

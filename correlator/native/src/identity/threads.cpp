@@ -41,7 +41,7 @@ bool Threads::learn(std::uint32_t host, const ThreadFact &fact) {
 
 bool Threads::take(std::uint32_t host, const ThreadFact &fact) {
     auto [life, first] = lives_.insert(key(host, fact.tid));
-    if (!first && life->start_ns == fact.start_ns) return false;  // told before
+    if (!first && fact.start_ns <= life->start_ns) return false;  // told before
     life->start_ns = fact.start_ns;
     if (!first) {
         ++life->before;
@@ -49,10 +49,10 @@ bool Threads::take(std::uint32_t host, const ThreadFact &fact) {
         aliases_.erase(key(host, fact.tid));
     }
     recent_ = {};
-    if (fact.pid_ns != kRootPidNs) {
+    if (fact.pid_ns != kRootPidNs && fact.vtid > 0) {
         name(host, fact.pid_ns, fact.vtid, fact.tid, fact.start_ns);
         // a process is older than a thread of it
-        if (fact.vpid != fact.vtid)
+        if (fact.vpid > 0 && fact.vpid != fact.vtid)
             name(host, fact.pid_ns, fact.vpid, fact.pid, std::numeric_limits<std::int64_t>::min() + 1);
     }
     return !first;

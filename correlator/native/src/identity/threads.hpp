@@ -4,7 +4,8 @@
 //
 // Events of the kernel and of BPF have the root's numbers. Events of LTTng-UST have those of the thread's own namespace
 // (contexts vtid, vpid) and the namespace (context pid_ns): they are translated here, before anybody looks at them.
-// What they are called is told by facts in the trace (`sched:process_thread`, tracepoints/threads.bpf.c). Where no fact
+// What they are called is told by facts in the trace (`sched:process_thread`, tracepoints/threads.bpf.c; the kernel
+// domain's `sched_process_fork`). Where no fact
 // tells it, the thread gets a number that no thread of the root has: it is never taken for another one, and an op of
 // such a thread says so where it has no block request.
 #pragma once
@@ -34,7 +35,8 @@ constexpr Number display_number(Number tid) {
     return tid >= kFirstOfHosts && tid < kEndUntold ? tid & static_cast<Number>(kOwnNumber) : tid;
 }
 
-// What the kernel says of a thread. `tid`, `pid`: in the root PID namespace; `vtid`, `vpid`: in `pid_ns`.
+// What the kernel says of a thread. `tid`, `pid`: in the root PID namespace; `vtid`, `vpid`: in `pid_ns`, -1 if not
+// told.
 struct ThreadFact {
     std::int64_t tid = -1, pid = -1, vtid = -1, vpid = -1, pid_ns = kRootPidNs, start_ns = kNoTime;
     std::uint64_t cgroup = 0;  // its number; 0: not told

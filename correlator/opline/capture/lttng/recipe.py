@@ -51,9 +51,11 @@ _SMALLEST_SUBBUF = 64 << 10
 APP_CONTEXTS = ("vpid", "vtid", "procname", "pid_ns")
 KERNEL_CONTEXTS = ("pid", "tid", "procname")
 
-#: ``lttng_statedump_block_device`` gives the names of devices, ``sched_process_*`` which processes are the command's.
+#: ``lttng_statedump_block_device`` gives the names of devices, ``lttng_statedump_process_pid_ns`` the numbers that
+#: threads have in PID namespaces, ``sched_process_*`` these of later threads, and which processes are the command's.
 KERNEL_EVENTS = (
-    "block_*", "lttng_statedump_block_device", "sched_process_fork", "sched_process_exec", "sched_process_exit",
+    "block_*", "lttng_statedump_block_device", "lttng_statedump_process_pid_ns", "sched_process_fork",
+    "sched_process_exec", "sched_process_exit",
 )  # fmt: skip
 #: What threads did, unless that is not wanted.
 STATE_EVENTS = ("sched_switch", "sched_wakeup", "sched_wakeup_new", "sched_waking")

@@ -171,10 +171,17 @@ std::uint64_t elements(const Step &s, const Registers &registers) {
     return s.length_reg >= 0 ? registers[static_cast<std::size_t>(s.length_reg)] : s.count;
 }
 
+Slot last_of(const Step &s, const Cursor &c, std::uint64_t n) {
+    if (n == 0) return {};
+    const auto v =
+        read_number(c.packet, c.at + (n - 1) * s.size_bits, s.size_bits, s.big_endian, s.reversed, s.is_signed, false);
+    return s.is_signed ? Slot::of(static_cast<std::int64_t>(v)) : Slot::of(v);
+}
+
 bool read_block(const Step &s, Cursor &c, Slot *slots, const Registers &registers) {
     const std::uint64_t n = elements(s, registers);
     if (c.end < c.at || n > (c.end - c.at) / std::max(1u, s.size_bits)) return false;
-    if (s.slot >= 0) slots[s.slot] = text_slot(c.packet + c.at / 8, n);
+    if (s.slot >= 0) slots[s.slot] = s.op == Step::Op::kText ? text_slot(c.packet + c.at / 8, n) : last_of(s, c, n);
     c.at += n * s.size_bits;
     return true;
 }
@@ -215,7 +222,7 @@ bool decode(const Program &program, Cursor &c, Slot *slots, std::vector<std::uin
         case Step::Op::kReal: good = read_bits_of(s, c, slots, registers); break;
         case Step::Op::kLeb: good = read_variable_length(s, c, slots, registers); break;
         case Step::Op::kText:
-        case Step::Op::kSkip: good = read_block(s, c, slots, registers); break;
+        case Step::Op::kBlock: good = read_block(s, c, slots, registers); break;
         case Step::Op::kRepeat: good = repeat(s, c, slots, registers); break;
         case Step::Op::kVariant:
         case Step::Op::kOption: good = read_tagged(s, c, slots, registers); break;

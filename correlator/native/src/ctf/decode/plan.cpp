@@ -9,6 +9,19 @@ namespace {
 constexpr std::uint32_t kMaxRun = 1u << 24;  // bytes of fixed size in a row
 constexpr std::size_t kMaxName = 512;        // of a field, with those of the structures that it lies in
 
+// All of one size, without gaps.
+bool is_even(const Type &element) {
+    return ((element.is_integer() && !element.variable_length) || element.kind == Type::Kind::kReal) &&
+           element.size_bits % std::max(1u, element.align_bits) == 0;
+}
+
+// Bytes in a row are no numbers: a BLOB, a UUID, an address.
+FieldType type_of_array(const Type &t) {
+    if (t.is_text()) return FieldType::kString;
+    const bool numbers = t.element->is_integer() && t.element->size_bits > 8 && is_even(*t.element);
+    return numbers ? FieldType::kIntegers : FieldType::kOther;
+}
+
 void collect(const Type &t, const std::string &name, FieldScope scope, std::vector<Leaf> &out) {
     if (name.size() > kMaxName)
         throw Unsupported("a field's name of more than " + std::to_string(kMaxName) + " characters");
@@ -23,9 +36,11 @@ void collect(const Type &t, const std::string &name, FieldScope scope, std::vect
     case Type::Kind::kReal: out.push_back({{name, FieldType::kReal, scope}, true}); return;
     case Type::Kind::kString: out.push_back({{name, FieldType::kString, scope}, true}); return;
     case Type::Kind::kArray:
-    case Type::Kind::kSequence:
-        out.push_back({{name, t.is_text() ? FieldType::kString : FieldType::kOther, scope}, t.is_text()});
+    case Type::Kind::kSequence: {
+        const FieldType type = type_of_array(t);
+        out.push_back({{name, type, scope}, type != FieldType::kOther});
         return;
+    }
     case Type::Kind::kVariant:
     case Type::Kind::kOption: out.push_back({{name, FieldType::kOther, scope}, false}); return;
     }
@@ -167,16 +182,17 @@ void Compiler::array(const Type &t, std::vector<Step> &steps, Node &node, bool l
         return;
     }
     Step s;
-    s.slot = text ? slot : -1;
+    s.slot = type_of_array(t) == FieldType::kOther ? -1 : slot;
     s.count = t.length;
     s.length_reg = length_reg;
     s.size_bits = e.size_bits;
-    const bool even = ((e.is_integer() && !e.variable_length) || e.kind == Type::Kind::kReal) &&
-                      e.size_bits % std::max(1u, e.align_bits) == 0;
     if (text) {
         s.op = Step::Op::kText;
-    } else if (even) {
-        s.op = Step::Op::kSkip;
+    } else if (is_even(e)) {
+        s.op = Step::Op::kBlock;
+        s.is_signed = e.is_signed;
+        s.big_endian = e.big_endian;
+        s.reversed = e.reversed;
         walk.parts.push_back({&e, e.align_bits, -1, -1, false, {}, {}});
         passed(e.size_bits, e.big_endian);
     } else {

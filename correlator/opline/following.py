@@ -18,6 +18,7 @@ from opline.correlation import SCHEMA_VERSION, digest
 from opline.disks import disk_facts
 from opline.errors import OplineError, TraceError
 from opline.model import load_model
+from opline.paths import recorded_model
 from opline.population import recorded_processes
 from opline.readers.native import NativeReader, Unsupported
 from opline.readers.trace import cpus_recorded, find_traces
@@ -61,10 +62,12 @@ class Following:
         """``model``: None is the recording's; ``tables``: those that are wanted, None: all. Raises OplineError."""
         self.path = Path(recording)
         self.recording: dict[str, Any] = self._note()
-        recorded = self.recording.get("model")
-        if model is None and not recorded:
-            raise OplineError(f"{self.path} was recorded without a model: say with --model which one it has.")
-        self.model = load_model(model if model is not None else str(recorded["argument"]) if recorded else "")
+        if model is None:
+            recorded = self.recording.get("model")
+            if not recorded:
+                raise OplineError(f"{self.path} was recorded without a model: say with --model which one it has.")
+            model = recorded_model(self.path, str(recorded["argument"]))
+        self.model = load_model(model)
         self._rows, self._tables = rows, tables
         self.until_ns: int | None = None
         self.behind = False

@@ -55,6 +55,15 @@ def is_recording(folder: StrPath) -> bool:
     return os.path.isfile(os.path.join(folder, "recording.json"))
 
 
+#: The op model that a recording brings along: that of a file, or one that was proposed from its events.
+OWN_MODEL = "model.toml"
+
+
+def recorded_model(recording: StrPath, argument: str) -> str:
+    """What finds the op model of a recording whose manifest has this ``argument``: the recording's own, or a name."""
+    return os.path.join(os.path.abspath(recording), OWN_MODEL) if argument == OWN_MODEL else argument
+
+
 def begins_packed(head: bytes) -> bool:
     """Whether these are the first bytes of a packed run."""
     length = len(PACKED_FIRST).to_bytes(2, "little")

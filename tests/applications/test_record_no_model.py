@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 from tests.applications.test_demo_store import ROOT, opline
 
+from opline.cluster.hosts import part_of
+from opline.model import load_model
+
 pytestmark = pytest.mark.live
 
 WRITES = (
@@ -72,3 +75,17 @@ def test_other_tracepoints_have_the_model_that_infer_proposes_also_where_the_rec
     moved = run.rename(tmp_path / "elsewhere")
     sql = "select count(*) from ops where complete and class not like 'bio%'"
     assert opline("sql", moved, sql, "--csv").stdout.splitlines()[-1] == "300"
+
+
+def test_a_recording_brings_the_model_of_a_file_along(tmp_path: Path) -> None:
+    run, model = tmp_path / "run", tmp_path / "mine.toml"
+    model.write_text(load_model("demo").text.replace("[points]", "# mine\n[points]", 1))
+    store = ROOT / "examples" / "demo-store" / "run"
+    opline("record", "-o", run, "--sessiond", "private", "--model", model, "--", store, "--ops", "300", "--qd", "4")
+    kept = model.read_text()
+    model.unlink()
+    moved = run.rename(tmp_path / "elsewhere")
+    sql = "select count(*) from ops where complete and class not like 'bio%'"
+    assert opline("sql", moved, sql, "--csv").stdout.splitlines()[-1] == "300"
+    assert (moved / "model.toml").read_text() == kept
+    assert part_of(str(moved)).model == str(moved / "model.toml")  # not one of the current directory

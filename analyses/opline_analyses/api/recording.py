@@ -19,6 +19,7 @@ from opline.capture.recorder.record import Recorder
 from opline.capture.recorder.summary import summary_lines
 from opline.capture.sources import preload
 from opline.errors import OplineError, UsageError
+from opline.paths import OWN_MODEL, recorded_model
 from opline.talk import talk
 from opline_analyses.base.given import Given
 from opline_analyses.base.series import Turn, closing_lines, command_ns, make_directory, plan, turns_of_pairs
@@ -229,8 +230,7 @@ def _choose_model(recorder: Recorder, quiet: bool) -> Model | None:
         note.model = choice.note
         with Folder(recorder.directory) as folder:
             note.write(folder)
-        own = recorder.directory.absolute() / choice.note.argument
-        model = load_model(own if own.is_file() else choice.note.argument)
+        model = load_model(recorded_model(recorder.directory, choice.note.argument))
     except (ImportError, OSError) as error:
         _say(f"note: opline could not choose a model ({error}): give --model M to later commands")
         return None
@@ -258,9 +258,9 @@ def _libraries(given: list[str] | None, of_model: Sequence[str]) -> Sequence[str
 
 
 def _argument(model: str | None) -> str:
-    """What finds the model again from anywhere: a shipped model's name, or an absolute path."""
+    """What finds the model again from anywhere: a shipped model's name, or the recording's copy of the file."""
     if model is None:
         return ""
     # As in load_model(): a file named like a shipped model (./demo) is not meant.
     is_file = (model.endswith(".toml") or "/" in model) and not model.startswith("period:")
-    return str(Path(model).absolute()) if is_file else model
+    return OWN_MODEL if is_file else model

@@ -14,7 +14,7 @@ from opline.capture.lttng import recipe
 from opline.errors import OplineError
 from opline.folder import Folder
 from opline.model import load_model
-from opline.store.run import OWN_MODEL
+from opline.paths import OWN_MODEL
 from opline.talk import shown
 from opline_analyses.infer import infer
 

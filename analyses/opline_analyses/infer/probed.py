@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from opline.capture.directory import recording
 from opline.errors import OplineError
 from opline.model import Model, Probe, ProbeField, load_model, probe_text
+from opline.paths import recorded_model
 from opline_analyses.infer.events import Event
 from opline_analyses.infer.unnamed import is_numbered
 
@@ -34,7 +35,7 @@ def probes_of(trace: Path) -> Probed | None:
     """None: it is no recording with probes, or its model is not there any more, or another one by now."""
     try:
         document = recording.load(trace)
-        model = load_model(document["model"]["argument"])
+        model = load_model(recorded_model(trace, document["model"]["argument"]))
         same = recording.digest(model.text) == document["model"]["sha256"]
         refused = list((document["probes"] or {}).get("refused", []))
     except (OplineError, KeyError, TypeError, AttributeError):

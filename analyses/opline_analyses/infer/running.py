@@ -17,6 +17,7 @@ from opline.capture.recorder.record import Recorder
 from opline.capture.sources.probesource import program_of
 from opline.errors import OplineError
 from opline.model import load_model
+from opline.paths import OWN_MODEL
 from opline.scratch import scratch
 from opline_analyses.infer import infer
 
@@ -37,7 +38,7 @@ def infer_running(pid: int, functions: str | None, duration_s: float, budget: fl
         model, run = Path(folder) / "model.toml", Path(folder) / "run"
         model.write_text(everything(found))
         options = Options(
-            command=[], directory=run, model=load_model(model), model_argument=str(model), programs=list(files),
+            command=[], directory=run, model=load_model(model), model_argument=OWN_MODEL, programs=list(files),
             probe_budget=budget, pids=[pid], duration_s=duration_s, globs=_CALLS, states=False,
             count_budget_s=0, size_limit=_MOST_BYTES,
         )  # fmt: skip

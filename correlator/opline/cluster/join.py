@@ -78,11 +78,13 @@ def join(out: Path, arguments: Sequence[str], options: Options) -> dict[str, Any
 def _model_of(parts: Sequence[Part], wanted: str | None) -> Model:
     """The model of all recordings. Raises OplineError."""
     named = {part.model for part in parts if part.model} if wanted is None else {wanted}
-    if not named:
+    found = {digest(model): (model, name) for name in sorted(named) for model in [load_model(name)]}
+    if not found:
         raise UsageError("The recordings have no op model: name one with --model.")
-    if len(named) > 1:
-        raise UsageError(f"The recordings have several op models ({', '.join(sorted(named))}): name one with --model.")
-    model = load_model(named.pop())
+    if len(found) > 1:
+        names = ", ".join(name for _, name in found.values())
+        raise UsageError(f"The recordings have several op models ({names}): name one with --model.")
+    ((model, _),) = found.values()
     if not any(rule.message for rule in model.rules):
         raise OplineError(
             f"The model {model.name} says of no point that it sends or receives a message: hosts are aligned by "

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from opline.correlation import SCHEMA_VERSION, correlate, digest
 from opline.errors import OplineError, UsageError
 from opline.model import load_model
-from opline.paths import is_recording, plain
+from opline.paths import is_recording, plain, recorded_model
 from opline.readers.registry import trace_format
 from opline.readers.trace import find_traces
 from opline.shapes import fault_in, read_json
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from opline.paths import StrPath
 
 
-OWN_MODEL = "model.toml"  # of a recording that was made without a model: proposed from its events, beside its trace
 BLOCKS_MODEL = "generic"  # where block events alone count: there is no op, whichever model
 
 
@@ -167,5 +166,4 @@ def _recorded_model(path: StrPath) -> str | None:
     note = read_json(os.path.join(path, "recording.json"), RECORDING).get("model")
     if not note:
         return None
-    argument = str(note["argument"])
-    return os.path.join(os.path.abspath(path), OWN_MODEL) if argument == OWN_MODEL else argument
+    return recorded_model(path, str(note["argument"]))

@@ -18,8 +18,10 @@ from opline.capture.machine import devices, machine
 from opline.capture.probes import hit_trace
 from opline.capture.recorder import proof
 from opline.capture.recorder.options import Options
+from opline.paths import OWN_MODEL
 
 if TYPE_CHECKING:
+    from opline.folder import Folder
     from opline.model import Model
 
 
@@ -66,6 +68,13 @@ def of(options: Options, about: About, channels: Sequence[Channel], notes: list[
     )
     proof.tell_not_had(note)
     return note
+
+
+def write(note: Recording, options: Options, folder: Folder) -> None:
+    """Writes the manifest, and before it the model that a file had."""
+    if options.model is not None and options.model_argument == OWN_MODEL:
+        folder.write(OWN_MODEL, options.model.text)
+    note.write(folder)
 
 
 def _told(channel: Channel) -> ChannelNote:

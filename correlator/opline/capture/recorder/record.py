@@ -214,7 +214,7 @@ class Recorder:
         about = first_manifest.About(session.name, daemon.kind, source, placed, self._pids, promised, records)
         self.recording = first_manifest.of(options, about, channels, notes)
         assert self._folder is not None
-        self.recording.write(self._folder)
+        first_manifest.write(self.recording, options, self._folder)
         self._supervisor = Supervisor(
             directory, self.recording, daemon, session, self._buffers, sources.listed(),
             Limits(options.size_limit, self._reserve_bytes), ClockLog(self._folder, TRACERS), self._complain,

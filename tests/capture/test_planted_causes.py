@@ -6,8 +6,10 @@ The planted time counts, which the program keeps. What a busy machine adds has o
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -125,3 +127,42 @@ def test_one_op_is_told_in_words(run: Run) -> None:
     assert "futex: holder → sleep" in words("futex")
     assert "kernel rwsem: freezer → sleep" in words("rwsem")
     assert "queue frozen" in words("frozen")
+
+
+def test_the_stacks_of_waits_are_exported(run: Run, tmp_path: Path) -> None:
+    written = {}
+    for form in ("waits-folded", "waits-speedscope"):
+        argv = [OPLINE, "export", str(run.path), "--to", form, "-o", str(tmp_path / form)]
+        done = subprocess.run(argv, check=True, capture_output=True, text=True, timeout=60)
+        assert "of waits have a stack" in done.stderr
+        written[form] = (tmp_path / form).read_text()
+    folded = [
+        (tuple(stack.split(";")), int(ns))
+        for stack, ns in (line.rsplit(" ", 1) for line in written["waits-folded"].splitlines())
+    ]
+    sums = "SELECT o.class, s.stage, sum(w.duration_ns)::BIGINT FROM waits w JOIN ops o USING (op_id)"
+    joined = "JOIN stages s ON s.op_id = w.op_id AND s.seq = w.seq"
+    counted = "WHERE o.complete AND NOT o.tainted"
+
+    def recorded(which: str) -> dict[tuple[str, str], int]:
+        return {(c, s): ns for c, s, ns in run.rows(f"{sums} {joined} {counted} AND {which} GROUP BY ALL")}
+
+    def exported(found: list[tuple[tuple[str, ...], int]]) -> dict[tuple[str, str], int]:
+        total: Counter[tuple[str, str]] = Counter()
+        for (op_class, stage, *_), ns in found:
+            total[op_class, stage] += ns
+        return dict(total)
+
+    assert exported(folded) == recorded("w.duration_ns > 0")
+    with_stack = [(stack, ns) for stack, ns in folded if not stack[2].startswith("[")]
+    assert exported(with_stack) == recorded("w.duration_ns > 0 AND w.stack_id IS NOT NULL")
+    assert all(any("futex_wait" in name for name in stack) for stack, ns in with_stack if stack[0] == "futex")
+    shown = json.loads(written["waits-speedscope"])
+    names = [frame["name"] for frame in shown["shared"]["frames"]]
+    samples = [
+        ((profile["name"], *(names[i] for i in stack)), ns)
+        for profile in shown["profiles"]
+        for stack, ns in zip(profile["samples"], profile["weights"], strict=True)
+    ]
+    assert sorted(samples) == sorted(folded)
+    assert all(profile["endValue"] == sum(profile["weights"]) for profile in shown["profiles"])

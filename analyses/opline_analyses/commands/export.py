@@ -24,7 +24,7 @@ LACKS = {
 }
 FORMATS = (
     "perfetto", "chrome", "otlp", "otlp-json", "jaeger", "zipkin", "speedscope", "folded", "openmetrics", "arrow",
-    "ctf", "duckdb", "fio-iolog", "lami", "hgrm", "hlog",
+    "ctf", "duckdb", "fio-iolog", "lami", "hgrm", "hlog", "waits-folded", "waits-speedscope",
 )  # fmt: skip
 MEDIA = {"otlp": "application/x-protobuf", "otlp-json": "application/json"}
 # Of the extra `export` of setup.cfg, by the module that is missing without them.
@@ -60,6 +60,9 @@ formats of sums, over the ops that count (as in `opline stages`):
   hgrm         HdrHistogram's percentiles of the latencies, us, for its plotter
   hlog         HdrHistogram's interval log, ns: a histogram per second and class,
                for HistogramLogProcessor
+  waits-folded, waits-speedscope
+               where threads waited: class, stage and the kernel stacks of waits
+               with their nanoseconds, from a recording of `opline record`
 
 Ops without an end are left out, but for arrow. perfetto holds all selected ops
 in memory, speedscope and openmetrics a part of each: of a large run take a part
@@ -70,6 +73,7 @@ examples:
   opline export run1 --to otlp --send http://localhost:4318/v1/traces
   opline export run1 --to jaeger --slowest 100 -o slow.json
   opline export run1 --to speedscope -o run1.speedscope.json
+  opline export run1 --to waits-folded --slowest 100 -o waits.folded
   opline export run1 --to openmetrics -o run1.txt
   opline export run1 --to duckdb -o run1.duckdb
 """

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import opline
 from opline.talk import shown
@@ -31,7 +31,7 @@ _ORDERED = """SELECT {columns} FROM parts WHERE class IS NOT DISTINCT FROM ?
     ORDER BY begin_ns, op_id, seq NULLS LAST"""
 
 
-class _Frames:
+class Frames:
     """Names by number."""
 
     def __init__(self) -> None:
@@ -40,11 +40,20 @@ class _Frames:
     def number(self, name: str) -> int:
         return self._numbers.setdefault(shown(name), len(self._numbers))
 
-    def text(self) -> str:
-        return json.dumps([{"name": name} for name in self._numbers])
+    def all(self) -> list[dict[str, str]]:
+        return [{"name": name} for name in self._numbers]
 
 
-def _samples(run: Run, op_class: str | None, frames: _Frames) -> Iterator[str]:
+def about(run: Run) -> dict[str, Any]:
+    """The file's head."""
+    return {
+        "$schema": "https://www.speedscope.app/file-format-schema.json",
+        "exporter": f"opline@{opline.__version__}",
+        "name": shown(run.given.name or str(run.given)),
+    }
+
+
+def _samples(run: Run, op_class: str | None, frames: Frames) -> Iterator[str]:
     found = run.con.execute(_ORDERED.format(columns="comm, stage"), [op_class])
     while rows := found.fetchmany(ROWS):
         for comm, stage in rows:
@@ -57,7 +66,7 @@ def _weights(run: Run, op_class: str | None) -> Iterator[str]:
         yield from (str(ns) for (ns,) in rows)
 
 
-def _profiles(run: Run, out: BinaryIO, frames: _Frames) -> None:
+def _profiles(run: Run, out: BinaryIO, frames: Frames) -> None:
     run.con.execute(_PARTS)
     classes = run.rows("SELECT class, sum(duration_ns)::HUGEINT FROM parts GROUP BY class ORDER BY class")
     for number, (op_class, total) in enumerate(classes):
@@ -73,13 +82,8 @@ def _profiles(run: Run, out: BinaryIO, frames: _Frames) -> None:
 def write(run: Run, which: Selection, out: BinaryIO) -> int:
     """Writes the ops that count, as in `opline stages`; gives their number."""
     ops, _, _ = select_counted(run, which, False)
-    frames = _Frames()
-    about = {
-        "$schema": "https://www.speedscope.app/file-format-schema.json",
-        "exporter": f"opline@{opline.__version__}",
-        "name": shown(run.given.name or str(run.given)),
-    }
-    out.write(f'{json.dumps(about)[:-1]}, "profiles": ['.encode())
+    frames = Frames()
+    out.write(f'{json.dumps(about(run))[:-1]}, "profiles": ['.encode())
     _profiles(run, out, frames)
-    out.write(f'], "shared": {{"frames": {frames.text()}}}}}\n'.encode())
+    out.write(f'], "shared": {{"frames": {json.dumps(frames.all())}}}}}\n'.encode())
     return ops

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""Where the threads of ops waited: the kernel stacks at the wake-ups, with the time of the waits, for flame graphs.
+
+A stack begins with the class of the op and the stage, then has the functions of the kernel, outermost first. Takes the
+run's `waits` and the `stacks.json` of its recording. In integers, the stacks sum to the waits of the ops that count: a
+wait without a stack has a frame that says so, and of a wait for a CPU a frame names the thread that ran instead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from opline.readers.stacks import Stacks, read_stacks
+from opline.readers.trace import find_stacks
+from opline.talk import shown, talk
+from opline_analyses.base.text import count_of, duration
+from opline_analyses.ops.stages import select_counted
+from opline_analyses.runs.run import Run
+from opline_analyses.runs.selection import Selection
+
+NO_STACK, FOR_A_CPU = "[no stack]", "[waits for a CPU]"
+# `function+0xoffset [module]`: one function, wherever in it the thread is
+_OFFSET = re.compile(r"\+0x[0-9a-f]+")
+_SUMS = """
+    SELECT coalesce(o.class, '?'), s.stage, w.stack_id, w.kind = 'cpu' AND w.depth = 0,
+           CASE WHEN w.depth = 0 THEN w.instead_comm END, sum(w.duration_ns)::HUGEINT
+    FROM waits w JOIN ops o USING (op_id) SEMI JOIN counted USING (op_id)
+    JOIN stages s ON s.op_id = w.op_id AND s.seq = w.seq
+    WHERE w.duration_ns > 0 GROUP BY ALL ORDER BY ALL"""
+
+
+class Waited(NamedTuple):
+    """Nanoseconds in which threads of one class and stage waited. ``frames``: outermost first."""
+
+    op_class: str
+    frames: tuple[str, ...]
+    ns: int
+
+
+def _stacks(run: Run) -> Stacks | None:
+    """None: the recording has none, or is not there. A joined run has none: each of its recordings numbers its own."""
+    path = next(filter(None, map(find_stacks, run.places())), None)
+    return None if path is None else read_stacks(Path(path))
+
+
+def _frames(stacks: Stacks | None, number: int | None, for_cpu: bool) -> tuple[str, ...] | None:
+    """Functions of one stack; None: there is none."""
+    found = None if stacks is None or number is None or for_cpu else stacks.of.get(number)
+    return None if found is None else tuple(_OFFSET.sub("", shown(f)) for f in reversed(found.frames))
+
+
+def _why_not(stacks: Stacks | None) -> str:
+    """Which waits have no stack."""
+    if stacks is None:
+        return ": the recording has no stacks.json, or is not there. `opline record` takes stacks through BPF."
+    short = [f"waits of less than {duration(stacks.threshold_ns)}"] if stacks.threshold_ns else []
+    beyond = [f"{count_of(stacks.left_out, 'wait')} beyond the budget"] if stacks.left_out else []
+    return f"; without: {', '.join(['waits for a CPU', *short, *beyond])}"
+
+
+def waited(run: Run, which: Selection) -> tuple[int, Iterator[Waited]]:
+    """Number of the ops that count, and their waits by stack; says on stderr how much of the time has a stack. Raises
+    OplineError if stacks.json is damaged.
+    """
+    stacks = _stacks(run)
+    ops, _, _ = select_counted(run, which, False)
+    sums: dict[tuple[str, tuple[str, ...]], int] = {}
+    whole = with_stack = 0
+    for op_class, stage, number, for_cpu, instead, ns in run.rows(_SUMS):
+        functions = _frames(stacks, number, bool(for_cpu))
+        whole += ns
+        with_stack += ns if functions else 0
+        without = (FOR_A_CPU, *((f"[{shown(instead)} runs]",) if instead else ())) if for_cpu else (NO_STACK,)
+        frames = (shown(stage), *(functions or without))
+        sums[shown(op_class), frames] = sums.get((shown(op_class), frames), 0) + ns
+    talk(f"{duration(with_stack)} of {duration(whole)} of waits have a stack{_why_not(stacks)}")
+    return ops, (Waited(op_class, frames, ns) for (op_class, frames), ns in sorted(sums.items()))

@@ -45,7 +45,7 @@ class Loss(Value):
 
 
 #: Gaps that are no interval of the trace: they count as losses, and no op is doubtful.
-UNPLACED = ("not_recorded", "events_unaccounted", "events_of_others", "maps_missing")
+UNPLACED = ("not_recorded", "events_unaccounted", "events_of_others", "maps_missing", "hosts_missing")
 
 
 class Gap(Value):
@@ -87,6 +87,7 @@ LOSSES: tuple[Loss, ...] = (
     Loss("probes_refused", _LOST, _R, "opline removed a probe because its hits cost more than --probe-budget. Its later events are missing. Remove the probe from the model, or allow more.", "a probe was removed because of its cost"),
     Loss("streams_stuck", _LOST, _R, "LTTng did not deliver all events at the end, most likely because a traced process was killed inside an event. Ops from there on are tainted.", "LTTng did not deliver all events"),
     Loss("clock_stepped", _LOST, _R, "The clock of a host was set, or the host stood still, during a recording of several hosts. The clock has no bound there; ops that overlap are tainted.", "a host's clock was set"),
+    Loss("hosts_missing", _LOST, _R, "A host of the cluster is not in this run: its recording is missing or cannot be read, or no messages align its clock. Figures of the other hosts are right, and waits for the missing host are `unknown`. Join again with its recording.", "a host of the cluster is not in the figures"),
     Loss("discarded_at_end", _LOST, _R, "Events were discarded after a stream's last packet; only the tracer counts them. Ops from there on are tainted. Record with larger or more sub-buffers.", "events were discarded after a stream's last packet"),
     Loss("truncated_packets", _LOST, _R, "A stream file ends inside a packet, or a packet inside an event. opline reads everything before. Copy the trace again.", "a stream file ends inside a packet"),
     Loss("malformed_packets", _ERROR, _R, "A packet's header is malformed: opline cannot read the rest of this file. Copy the trace again.", "a packet's header is malformed"),

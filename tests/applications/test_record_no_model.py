@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.applications.test_demo_store import ROOT, opline
 
-from opline.cluster.hosts import part_of
+from opline.cluster.hosts import Part, part_of
 from opline.model import load_model
 
 pytestmark = pytest.mark.live
@@ -88,4 +88,5 @@ def test_a_recording_brings_the_model_of_a_file_along(tmp_path: Path) -> None:
     sql = "select count(*) from ops where complete and class not like 'bio%'"
     assert opline("sql", moved, sql, "--csv").stdout.splitlines()[-1] == "300"
     assert (moved / "model.toml").read_text() == kept
-    assert part_of(str(moved)).model == str(moved / "model.toml")  # not one of the current directory
+    part = part_of(str(moved))
+    assert isinstance(part, Part) and part.model == str(moved / "model.toml")  # not one of the current directory

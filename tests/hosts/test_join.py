@@ -150,7 +150,9 @@ def test_a_cluster_is_a_run(cluster: Path, capfd: pytest.CaptureFixture[str]) ->
         (["{}/client"] * 256, 2, "A cluster has 255 hosts at most"),
         (["{}/client", "{}/server"], 2, "are both of a host vm: name them"),
         (["a={}/client", "b={}/client"], 2, "have one clock: they are of one boot of one host"),
-        (["a={}/client", "b={}/absent"], 2, "absent does not exist"),
+        (["a={}/absent", "b={}/none"], 1, "No recording can be read. {}/absent does not exist."),
+        (["a={}/client", "b={}/absent", "--reference", "b"], 1, "b, whose clock all times are to have, is missing"),
+        (["a={}/client", "a={}/absent"], 2, "are both of a host a"),
         (["a={}/client", "b={}/server", "--reference", "c"], 2, "--reference c: there is no such host"),
         (["a={}/client", "b={}/server", "--model", "syscalls"], 1, "says of no point that it sends or receives"),
         (["a={}/client", "b={}/server", "--clock-rate-limit", "0"], 2, "must lie between 0 and 1000 ppm"),
@@ -161,7 +163,7 @@ def test_mistakes_are_one_line_and_leave_nothing(
 ) -> None:
     assert main(["join", "-o", str(tmp_path / "out"), *(a.format(given) for a in arguments)]) == status
     error = capfd.readouterr().err
-    assert said in error
+    assert said.format(given) in error
     assert len(error.splitlines()) == 1
     assert not list(tmp_path.iterdir())
 
@@ -231,3 +233,63 @@ def test_one_host_of_a_cluster(cluster: Path, capfd: pytest.CaptureFixture[str])
     assert "mean of 2500 ops" in capfd.readouterr().out
     assert main(["stages", str(cluster), "--host", "server"]) == 2
     assert "--host server: no op begins on such a host. Ops begin on: client." in capfd.readouterr().err
+
+
+def without_metadata(recording: Path) -> None:
+    next(recording.rglob("metadata")).write_bytes(b"no metadata")
+
+
+def without_streams(recording: Path) -> None:
+    for file in recording.rglob("app_*"):
+        file.unlink()
+
+
+@pytest.mark.parametrize("damage", [shutil.rmtree, without_metadata, without_streams])
+def test_a_host_that_cannot_be_read_is_said_by_every_command(
+    damage: Callable[[Path], None], given: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The client alone is joined. Its ops are whole, and say of the server that it is not known."""
+    server = tmp_path / "server"
+    shutil.copytree(given / "server", server)
+    damage(server)
+    out = tmp_path / "out"
+    assert main(["join", "-o", str(out), f"client={given}/client", f"server={server}"]) == 3
+    said = capfd.readouterr()
+    assert said.err.count("\n") == 1 and said.err.startswith("opline: server is missing: ")
+    assert str(server) in said.err and "server missing" in said.out
+    _, host = json.loads((out / "cluster.json").read_text())["hosts"]
+    assert (host["status"], f"opline: server is missing: {host['why']}.\n") == ("missing", said.err)
+    for command in ("stages", "why", "ops", "losses"):
+        assert main([command, str(out), "--json"]) == 0
+        lines = capfd.readouterr().err.splitlines()
+        assert lines[-1].startswith(f"opline: the recording is not whole: server is missing: {host['why']}. ")
+        if command != "losses":
+            assert lines[0].startswith("opline: lost: hosts_missing 1 (a host of the cluster is not in the figures)")
+    stages = columns(out / "stages.parquet")
+    waits = stages["stage"] == "unknown: server (not recorded)"
+    assert waits.sum() == 2500 and set(stages["kind"][waits]) == {"unknown"}
+    assert main(["stages", str(out), "--max-loss", "0"]) == 3
+    capfd.readouterr()
+    assert main(["stages", str(out), "--json", "--engine", "processes"]) == 3
+    found = capfd.readouterr()
+    assert json.loads(found.out)["ops"] == 2500
+    assert f"opline: server: {host['why']}\n" in found.err
+    assert "1 of 2 recordings are not in the figures below: server." in found.err
+    assert main(["hosts", str(out)]) == 0
+    assert f"server is missing: {host['why']}." in capfd.readouterr().out
+
+
+def test_a_gap_in_a_joined_run_has_the_name_of_its_host(
+    given: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    hosts = [Path(shutil.copytree(given / name, tmp_path / name)) for name in ("client", "server")]
+    for folder in hosts:
+        note = folder / "recording.json"
+        note.write_text(json.dumps(json.loads(note.read_text()) | {"state": "recording"}))
+    out = tmp_path / "out"
+    assert main(["join", "-o", str(out), *(f"{host.name}={host}" for host in hosts)]) == 0
+    capfd.readouterr()
+    assert main(["stages", str(out)]) == 0
+    last = capfd.readouterr().err.splitlines()[-1]
+    for host in ("client", "server"):
+        assert f"{host}: the recorder was killed, or is still at it" in last

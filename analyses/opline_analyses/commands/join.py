@@ -24,8 +24,10 @@ first host. Each time of another host has a bound (`opline hosts`): the true
 time lies inside if no rate of a clock changes by more than the limit.
 
 opline never aligns hosts by wall clocks. A host without messages in both
-directions stays out, and the exit status is 3. Exit status 1: the messages
-contradict each other, or no two hosts can be aligned.
+directions stays out. A host whose recording is missing or cannot be read stays
+out, too. opline names such a host, here and in each command that reads CLUSTER,
+and the exit status is 3. Exit status 1: the messages contradict each other, no
+two hosts can be aligned, or no recording can be read.
 
 examples:
   opline join -o all client server
@@ -67,9 +69,9 @@ def _ppm(text: str) -> float:
 def run(args: argparse.Namespace) -> int:
     """Makes the cluster, and prints its hosts."""
     from opline.cluster.join import Options, join
-    from opline_analyses.hosts.cluster import host_table, read_cluster
+    from opline_analyses.hosts.cluster import host_table, is_whole, read_cluster
 
     join(args.output, args.recordings, Options(args.model, args.reference, args.clock_rate_limit))
     cluster = read_cluster(args.output)
     write_text(None, host_table(cluster).parts())
-    return 3 if any(host["status"] == "apart" for host in cluster["hosts"]) else 0
+    return 0 if is_whole(cluster) else 3

@@ -93,17 +93,21 @@ def run(args: argparse.Namespace, command: list[str]) -> int:
             output = Path(found.places[first]) / "stdout.txt"
             sys.stdout.write(output.read_text(errors="replace") if output.exists() else "")
             sys.stdout.flush()
-        _join(cluster, found.places, args.model)
+        gone = {name: str(home / name) for name in found.failed if name not in found.places}
+        whole = _join(cluster, {**found.places, **gone}, args.model)
+        return found.status or (0 if whole and not found.failed else 3)
     return found.status or (3 if found.failed else 0)
 
 
-def _join(cluster: Path, places: dict[str, str], model: str | None) -> None:
-    """Makes the cluster of what came home, and says its hosts. Raises OplineError; the recordings stay."""
+def _join(cluster: Path, places: dict[str, str], model: str | None) -> bool:
+    """Makes the cluster of what came home, and says its hosts; whether all of them are in it. Raises OplineError; the
+    recordings stay.
+    """
     where = next(iter(places.values())).rpartition("/")[0]
     if len(places) < 2:
         raise OplineError(f"One host alone has recorded, so there is no cluster: its recording is in {where}.", 3)
     from opline_analyses.commands.common import write_text
-    from opline_analyses.hosts.cluster import host_table, read_cluster
+    from opline_analyses.hosts.cluster import host_table, is_whole, read_cluster
 
     try:
         from opline.cluster.join import Options, join
@@ -111,8 +115,10 @@ def _join(cluster: Path, places: dict[str, str], model: str | None) -> None:
         join(cluster, [f"{name}={place}" for name, place in places.items()], Options(model))
     except ImportError as error:
         talk(f"the recordings are in {where}; this machine, which only records, cannot join them ({error})")
-        return
+        return True
     except OplineError as error:
         talk(f"the recordings are in {where}")
         raise OplineError(error.message, error.exit_code) from error
-    write_text(None, host_table(read_cluster(cluster)).parts())
+    found = read_cluster(cluster)
+    write_text(None, host_table(found).parts())
+    return is_whole(found)

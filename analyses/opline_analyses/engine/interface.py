@@ -39,12 +39,17 @@ TOLD = (1, 2, 3, REFUSED)  # exit statuses of tasks that say why: to repeat them
 
 
 class Item(Value):
-    """One recording, run or trace. ``path``: as the worker sees it; ``options``: what is asked, as JSON has it."""
+    """One recording, run or trace. ``path``: as the worker sees it; ``options``: what is asked, as JSON has it;
+    ``absent``: why there is nothing to ask, None of a recording that is there; ``argument``: the number of the path
+    that the user named.
+    """
 
     name: str
     path: str
     options: Mapping[str, Any]
     host: str | None = None  # where it lies: an engine with a worker there asks that one
+    absent: str | None = None
+    argument: int = 0
 
     def request(self) -> bytes:
         """What the task reads from standard input: one line."""

@@ -25,10 +25,13 @@ INCOMPLETE = 3  # exit status: a recording is missing in the sums
 
 
 class Answers(Value):
-    """The summaries of the runs that have one, in the order in which the runs were named; the names of the others."""
+    """The summaries of the runs that have one, in the order in which the runs were named, and the number of the path
+    that named each; the names of the others.
+    """
 
     names: list[str]
     summaries: list[Mapping[str, Any]]
+    arguments: list[int]
     missing: list[str]
 
     def tell_gaps(self) -> None:
@@ -39,32 +42,32 @@ class Answers(Value):
                 talk(f"{name}: {summary['gaps']}")
 
 
-def _in(path: Path) -> list[tuple[str, Path, str | None]]:
-    """Name, path and host of the recordings that a path means. Raises OplineError."""
+def _in(path: Path, options: Mapping[str, Any]) -> list[Item]:
+    """The recordings that a path means. Raises OplineError."""
     if not path.exists():
         raise UsageError(f"{path} does not exist.")
     if is_cluster(path):
         hosts = read_cluster(path)["hosts"]
-        return [(host["name"], path / host["run"], host["name"]) for host in hosts]
+        places = ((h["name"], path / h["run"] if "run" in h else Path(h["path"]), h.get("why")) for h in hosts)
+        return [Item(name, str(place.absolute()), options, name, why) for name, place, why in places]
     if not path.is_dir() or has_run(path) or is_recording(path) or (path / "metadata").exists():
-        return [(path.name, path, None)]
+        return [Item(path.name, str(path.absolute()), options)]
     inside = sorted(one for one in path.iterdir() if has_run(one) or is_recording(one))
-    return [(one.name, one, None) for one in inside] or [(path.name, path, None)]
+    return [Item(one.name, str(one.absolute()), options) for one in inside or [path]]
 
 
 def items_of(paths: Sequence[str], options: Mapping[str, Any]) -> list[Item]:
     """An item per recording: a name of two is followed by a number. Raises OplineError."""
-    found = [one for path in paths for one in _in(Path(path))]
-    known = {os.path.realpath(path): name for name, path, _ in found}
-    if len(known) < len(found):
+    found = [(number, one) for number, path in enumerate(paths) for one in _in(Path(path), options)]
+    if len({os.path.realpath(one.path) for _, one in found}) < len(found):
         raise UsageError("A recording is named twice: it would count twice.")
     items: list[Item] = []
-    for name, path, host in found:
+    for argument, one in found:
         taken = {item.name for item in items}
-        number, unique = 2, name
+        number, unique = 2, one.name
         while unique in taken:
-            unique, number = f"{name}-{number}", number + 1
-        items.append(Item(unique, str(path.absolute()), options, host))
+            unique, number = f"{one.name}-{number}", number + 1
+        items.append(Item(**{**vars(one), "name": unique, "argument": argument}))
     return items
 
 
@@ -73,15 +76,15 @@ def ask(engine: str, task: str, paths: Sequence[str], options: Mapping[str, Any]
     no recording has one.
     """
     items = items_of(paths, options)
-    found: dict[str, Path | Failure] = {}
+    found: dict[str, Path | Failure] = {item.name: Failure(item.absent) for item in items if item.absent}
     with scratch("engine") as folder:
         running = engine_of(engine, Path(folder))
         try:
-            for item, result in running.map(task, items):
+            for item, result in running.map(task, [item for item in items if item.absent is None]):
                 found[item.name] = result
         finally:
             running.close()
-        answers = Answers([], [], [])
+        answers = Answers([], [], [], [])
         for item in items:
             result = found.get(item.name, Failure("the engine gave no answer"))
             if isinstance(result, Failure):
@@ -93,6 +96,7 @@ def ask(engine: str, task: str, paths: Sequence[str], options: Mapping[str, Any]
             for line in document["said"]:
                 talk(f"{item.name}: {line}")
             answers.names.append(item.name)
+            answers.arguments.append(item.argument)
             answers.summaries.append(document["summary"])
     if not answers.summaries:
         raise OplineError(f"None of {len(items)} recordings has an answer: the lines above say why.", INCOMPLETE)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from opline_analyses.base.result_table import Part
 
 FILE = "cluster.json"
+MISSING = "missing"  # status of a host whose recording could not be read
 _PERIOD = {"begin_ns": int, "end_ns": int}
 SHAPE = {
     "schema": str,
@@ -26,10 +27,11 @@ SHAPE = {
         {
             "name": str,
             "path": str,
-            "run": str,
             "status": str,
-            "event_count": int,
-            "interval_ns": int,
+            "why?": str,
+            "run?": str,
+            "event_count?": int,
+            "interval_ns?": int,
             "offset_ns?": int,
             "rate_ppm?": (float, int, None),
             "bound_p50_ns?": int,
@@ -52,6 +54,11 @@ SHAPE = {
         }
     ],
 }
+
+
+def is_whole(cluster: Mapping[str, Any]) -> bool:
+    """Whether all hosts are in the joined run."""
+    return all(host["status"] not in ("apart", MISSING) for host in cluster["hosts"])
 
 
 def is_cluster(path: Path) -> bool:
@@ -88,7 +95,7 @@ def host_table(cluster: Mapping[str, Any]) -> ResultTable:
         label("host", "host"),
         text("status", "status"),
         Column("event_count"),
-        Column("interval_ns", "interval", lambda ns: f"{ns / 1e9:.2f} s"),
+        Column("interval_ns", "interval", lambda ns: "" if ns is None else f"{ns / 1e9:.2f} s"),
         Column("offset_ns", offset, lambda ns: "" if ns is None else f"{ns / 1e9:+.9f} s"),
         Column("rate_ppm", "rate", _rate, "f64"),
         Column("bound_p50_ns", "bound p50", _bound),
@@ -109,6 +116,9 @@ PAIRS = (
 def _text(cluster: Mapping[str, Any], hosts: ResultTable) -> Iterator[Part]:
     """The hosts, the pairs, and the assumption behind every bound."""
     yield hosts.with_rows([row if row[1] == "aligned" else (*row[:4], *[None] * 6) for row in hosts.rows])
+    for host in cluster["hosts"]:
+        if host["status"] == MISSING:
+            yield f"{host['name']} is missing: {host['why']}."
     if not cluster["pairs"]:
         return
     yield ""

@@ -76,6 +76,13 @@ FROM found r LEFT JOIN answers ON r.message = answers.request LEFT JOIN found a 
 WHERE r.message NOT IN (SELECT reply FROM answers)"""
 
 
+_TEXTS = ("sender", "receiver", "send_point", "receive_point")
+_NUMBERS = ("send_tid", "receive_tid", "sent_ns", "received_ns", "bound_ns")
+_MESSAGE = pa.schema(
+    [*((name, pa.string()) for name in _TEXTS), ("identity", pa.uint64()), *((name, pa.int64()) for name in _NUMBERS)]
+)
+
+
 def message_table(exchange: Exchange, network: Network) -> pa.Table:
     """A row per message between two aligned hosts, on the reference's clock."""
     tables = []
@@ -98,10 +105,8 @@ def message_table(exchange: Exchange, network: Network) -> pa.Table:
             "received_ns": received_ns,
             "bound_ns": a.bound_at(sent_ns) + b.bound_at(received_ns),
         }
-        tables.append(pa.table({name: pa.array(values) for name, values in columns.items()}))
-    if not tables:
-        return pa.table({"sender": pa.array([], pa.string())})
-    return pa.concat_tables(tables)
+        tables.append(pa.table([pa.array(columns[of.name], of.type) for of in _MESSAGE], schema=_MESSAGE))
+    return pa.concat_tables(tables) if tables else _MESSAGE.empty_table()
 
 
 def write_hops(messages: pa.Table, run: Path, out: Path) -> int:

@@ -47,6 +47,14 @@ class Part(Value):
         return other.namespace_ns - self.namespace_ns
 
 
+class Missing(Value):
+    """A host without a recording that can be read, and why; without a full stop."""
+
+    name: str
+    path: str
+    why: str
+
+
 class Messages(Value):
     """The ends of one host's messages, with the names of their points and their threads, in the same order."""
 
@@ -62,8 +70,6 @@ def trace_under(path: str) -> str:
     path = plain(path)
     if not os.path.exists(path):
         raise UsageError(f"{path} does not exist.")
-    if is_underway(path):
-        raise OplineError(f"{path} is still being recorded: join it when the recording has ended.")
     if is_recording(path):
         return os.path.join(path, "trace")
     if has_run(path):
@@ -74,13 +80,20 @@ def trace_under(path: str) -> str:
     return path
 
 
-def part_of(argument: str) -> Part:
-    """The host that an argument of the command line names: PATH, or NAME=PATH. Raises OplineError."""
+def part_of(argument: str) -> Part | Missing:
+    """The host that an argument of the command line names: PATH, or NAME=PATH. Raises OplineError for a recording that
+    goes on, and for one whose host has no name.
+    """
     named = None if os.path.exists(argument) else _NAMED.fullmatch(argument)
     path = named[2] if named else argument
-    trace = trace_under(path)
-    source = source_of(trace)
-    environments = source.front.environment()
+    if is_underway(path):
+        raise OplineError(f"{path} is still being recorded: join it when the recording has ended.")
+    try:
+        trace = trace_under(path)
+        source = source_of(trace)
+        environments = source.front.environment()
+    except OplineError as error:
+        return missing(named[1] if named else os.path.basename(plain(path)), path, error)
     recording = source.recording or {}
     name = named[1] if named else _host_name(environments, path)
     clock = environments[0]["clock"] if environments else {}
@@ -95,6 +108,11 @@ def part_of(argument: str) -> Part:
     return Part(name, plain(path), source, model, (boot, offset_ns), namespace_ns)
 
 
+def missing(name: str, path: str, error: OplineError) -> Missing:
+    """The host of a recording that this error keeps from being read."""
+    return Missing(name, plain(path), error.message.rstrip("."))
+
+
 def _host_name(environments: Sequence[Mapping[str, Any]], path: str) -> str:
     names = {str(e["env"].get("hostname", "")) for e in environments} - {""}
     if len(names) != 1:
@@ -103,15 +121,17 @@ def _host_name(environments: Sequence[Mapping[str, Any]], path: str) -> str:
     return names.pop()
 
 
-def check_different(parts: Sequence[Part]) -> None:
+def check_different(hosts: Sequence[Part | Missing]) -> None:
     """No name twice, and no clock twice. Raises UsageError."""
-    for i, part in enumerate(parts):
-        for other in parts[:i]:
+    for i, part in enumerate(hosts):
+        for other in hosts[:i]:
             if part.name == other.name:
                 raise UsageError(
                     f"{other.path} and {part.path} are both of a host {part.name}: "
                     f"name them, for example client={other.path} server={part.path}."
                 )
+            if not (isinstance(part, Part) and isinstance(other, Part)):
+                continue
             same = bool(part.clock[0]) and part.clock[0] == other.clock[0]
             exact_ns = part.exactly_behind(other)
             one = abs(part.clock[1] - other.clock[1]) < SAME_CLOCK_NS if exact_ns is None else exact_ns == 0

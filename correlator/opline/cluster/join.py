@@ -14,13 +14,13 @@ import pyarrow.parquet as pq
 from opline import __version__
 from opline.cluster.exchange import Exchange
 from opline.cluster.hops import message_table, write_hops
-from opline.cluster.hosts import Messages, Part, check_different, messages_of, part_of
+from opline.cluster.hosts import Messages, Missing, Part, check_different, messages_of, missing, part_of
 from opline.cluster.network import Link, Network
 from opline.cluster.pair_clock import ContradictionError, ExactClock, PairClock
 from opline.cluster.readings import read_readings
 from opline.correlation import Source, correlate_source, digest
 from opline.disks import all_disks
-from opline.errors import OplineError, UsageError
+from opline.errors import OplineError, TraceError, UsageError
 from opline.losses import Gap
 from opline.model import load_model
 from opline.model.compile import message_parts, message_routes
@@ -63,12 +63,15 @@ def join(out: Path, arguments: Sequence[str], options: Options) -> dict[str, Any
         raise UsageError("A cluster has two hosts at least: give their recordings, one after the other.")
     if len(arguments) > MOST_HOSTS:
         raise UsageError(f"A cluster has {MOST_HOSTS} hosts at most: join fewer recordings.")
-    parts = [part_of(argument) for argument in arguments]
-    check_different(parts)
+    hosts = [part_of(argument) for argument in arguments]
+    check_different(hosts)
+    parts = [host for host in hosts if isinstance(host, Part)]
+    if not parts:
+        raise OplineError(f"No recording can be read. {next(h.why for h in hosts if isinstance(h, Missing))}.")
     model = _model_of(parts, options.model)
     try:
         with new_folder(out, 0o700) as beside:
-            document = _build(beside, parts, model, options)
+            document = _build(beside, hosts, model, options)
             beside.chmod(0o755)
     except OSError as error:
         raise OplineError(f"Cannot write the cluster {out}: {error.strerror or error}.") from error
@@ -93,32 +96,48 @@ def _model_of(parts: Sequence[Part], wanted: str | None) -> Model:
     return model
 
 
-def _build(folder: Path, parts: Sequence[Part], model: Model, options: Options) -> dict[str, Any]:
-    names = [part.name for part in parts]
-    reference = options.reference or names[0]
-    if reference not in names:
-        raise UsageError(f"--reference {reference}: there is no such host. There are: {', '.join(names)}.")
+def _build(folder: Path, hosts: list[Part | Missing], model: Model, options: Options) -> dict[str, Any]:
+    names = [host.name for host in hosts]
+    if options.reference is not None and options.reference not in names:
+        raise UsageError(f"--reference {options.reference}: there is no such host. There are: {', '.join(names)}.")
     manifests, messages = {}, {}
     routes, inner = message_routes(model), message_parts(model)
     (folder / "runs").mkdir()
-    for part in parts:
+    for place, part in enumerate(hosts):
+        if isinstance(part, Missing):
+            continue
         run = folder / "runs" / f"host={part.name}"
-        manifests[part.name] = correlate_source(part.source, model, run)
+        try:
+            manifests[part.name] = correlate_source(part.source, model, run)
+        except TraceError as error:
+            hosts[place] = missing(part.name, part.path, error)
+            continue
         messages[part.name] = messages_of(run, routes, inner)
+    parts = [host for host in hosts if isinstance(host, Part)]
+    absent = [host for host in hosts if isinstance(host, Missing)]
+    reference = options.reference or next((part.name for part in parts), "")
+    if (lacking := next((host for host in absent if host.name == reference or not parts), None)) is not None:
+        raise OplineError(f"{lacking.name}, whose clock all times are to have, is missing: {lacking.why}.")
+    names = [part.name for part in parts]
     exchange = Exchange(messages)
     spans = {name: _message_span(messages[name]) for name in names}
     deviations = {part.name: _deviation(part, spans[part.name]) for part in parts}
     links = _links(exchange, parts, options.limit_ppm, deviations)
     network = Network(names, links, reference, {name: _span(manifests[name]) for name in names})
-    if len(network.hosts) < 2:
-        raise OplineError(_why_apart(exchange, network, network.apart[0]))
+    if network.apart and len(network.hosts) < 2:
+        raise OplineError(f"{_why_apart(exchange, network, network.apart[0])}.")
+    without = [f"{host.name} is missing: {host.why}" for host in absent]
+    known = _absent(absent, network, {name: _span(manifests[name]) for name in names})
+    for line in without:
+        talk(f"{line}.")
     for host in network.apart:
-        talk(f"{_why_apart(exchange, network, host)} Its ops stay in runs/host={host}.")
+        without.append(_why_apart(exchange, network, host))
+        talk(f"{without[-1]}. Its ops stay in runs/host={host}.")
     _check_limits(network)
-    correlate_source(_source(parts, network), model, folder)
+    correlate_source(_source(parts, network, without, known), model, folder)
     hops = write_hops(message_table(exchange, network), folder, folder / "hops.parquet")
     _write_clock(network, folder / "clock.parquet")
-    document = _document(parts, model, network, exchange, manifests, spans) | {"hop_count": hops}
+    document = _document(hosts, model, network, exchange, manifests, spans) | {"hop_count": hops}
     (folder / CLUSTER).write_text(json.dumps(document, indent=1) + "\n")
     return document
 
@@ -182,10 +201,8 @@ def _why_apart(exchange: Exchange, network: Network, host: str) -> str:
     back = sum(len(exchange.between[host, other]) for other in others)
     who = " and ".join(others[:3])
     if toward or back:
-        return (
-            f"{host} is not aligned: messages go one way only between {who} and {host} ({toward} there, {back} back)."
-        )
-    return f"{host} is not aligned: no message between {who} and {host}."
+        return f"{host} is not aligned: messages go one way only between {who} and {host} ({toward} there, {back} back)"
+    return f"{host} is not aligned: no message between {who} and {host}"
 
 
 def _check_limits(network: Network) -> None:
@@ -202,11 +219,13 @@ def _check_limits(network: Network) -> None:
             talk(f"{link.a} and {link.b}: {link.clock.left_out} messages contradict others and are left out.")
 
 
-def _source(parts: Sequence[Part], network: Network) -> Source:
-    """All traces of the aligned hosts, with their maps. Raises OplineError."""
+def _source(parts: Sequence[Part], network: Network, without: Sequence[str], absent: dict[str, Any]) -> Source:
+    """All traces of the aligned hosts, with their maps; ``without``: why each other host is not in the run; ``absent``:
+    see _absent. Raises OplineError.
+    """
     traces: list[str] = []
     hosts: list[HostClock] = []
-    gaps: list[Gap] = []
+    gaps = [Gap("hosts_missing", why) for why in without]
     access = parts[0].source.access
     for part in parts:
         if part.name not in network.maps:
@@ -215,7 +234,7 @@ def _source(parts: Sequence[Part], network: Network) -> Source:
         knots = list(zip(clock.own_ns.tolist(), clock.reference_ns.tolist(), strict=True))
         traces += part.source.traces
         hosts += [(part.name, knots)] * len(part.source.traces)
-        gaps += [_moved(gap, clock) for gap in part.source.gaps]
+        gaps += [_moved(gap, part.name, clock) for gap in part.source.gaps]
         mine, group = part.source.access
         access = (access[0] & mine, access[1] if access[1] == group else None)
     for host in network.maps:
@@ -227,9 +246,20 @@ def _source(parts: Sequence[Part], network: Network) -> Source:
     aligned = [part for part in parts if part.name in network.maps]
     maps = {path: found for part in aligned for path, found in part.source.maps.items()}
     why = "traces of several hosts are read with the maps of their clocks"
-    of_cluster = {"clock_bounds": _bounds(network)} | _host_facts(aligned)
+    of_cluster = {"clock_bounds": _bounds(network)} | _host_facts(aligned) | absent
     disks = {part.name: (part.source.recording or {}).get("devices", []) for part in aligned}
     return Source(parts[0].source.path, traces, front, why, maps, None, gaps, access, of_cluster, disks=disks)
+
+
+def _absent(missing: Sequence[Missing], network: Network, spans: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
+    """For the core's plan: the only host that is not in the run, and the time in which all others are recorded. A wait
+    in that time for a host without a recording is a wait for this one. Of several hosts it would be a guess.
+    """
+    if len(missing) != 1 or network.apart:
+        return {}
+    times = [network.maps[host].at(np.array(span)).tolist() for host, span in spans.items()]
+    begin_ns, end_ns = max(first for first, _ in times), min(last for _, last in times)
+    return {"absent": {"host": missing[0].name, "begin_ns": begin_ns, "end_ns": end_ns}}
 
 
 def _host_facts(parts: Sequence[Part]) -> dict[str, Any]:
@@ -264,11 +294,13 @@ def _bounds(network: Network) -> list[tuple[int, int]]:
     return [(number * BOUND_PERIOD_NS, sum(sorted(bounds)[-2:])) for number, bounds in sorted(worst.items())]
 
 
-def _moved(gap: Gap, clock: HostMap) -> Gap:
+def _moved(gap: Gap, host: str, clock: HostMap) -> Gap:
+    """On the clock of the reference, with the name of the host."""
+
     def at(ns: int | None) -> int | None:
         return None if ns is None else int(clock.at(np.array([ns]))[0])
 
-    return Gap(gap.loss, gap.why, at(gap.from_ns), at(gap.to_ns), gap.count)
+    return Gap(gap.loss, f"{host}: {gap.why}", at(gap.from_ns), at(gap.to_ns), gap.count)
 
 
 def _steps(network: Network, host: str) -> list[Gap]:
@@ -297,7 +329,7 @@ def _write_clock(network: Network, out: Path) -> None:
 
 
 def _document(
-    parts: Sequence[Part],
+    hosts: Sequence[Part | Missing],
     model: Model,
     network: Network,
     exchange: Exchange,
@@ -310,7 +342,12 @@ def _document(
         "opline": __version__,
         "reference": network.reference,
         "model": {"name": model.name, "sha256": digest(model)},
-        "hosts": [_host(part, network, manifests[part.name], spans[part.name]) for part in parts],
+        "hosts": [
+            {"name": host.name, "path": str(Path(host.path).absolute()), "status": "missing", "why": host.why}
+            if isinstance(host, Missing)
+            else _host(host, network, manifests[host.name], spans[host.name])
+            for host in hosts
+        ],
         "pairs": [_pair(link, network, exchange) for link in network.links],
     }
 

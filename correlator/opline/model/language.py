@@ -262,8 +262,8 @@ class Model(Value):
     ) -> str:
         """The plan as the text that the core reads, with the maps of files that the trace comes with, the intervals in
         which something is known to be missing, the processes that the recording is about, and its disks.
-        ``of_cluster``: what the plan says of several hosts (`hosts`, `files`, `clock_bounds`). ``stacks``: what kernel
-        stacks of the recording tell.
+        ``of_cluster``: what the plan says of several hosts (`hosts`, `files`, `clock_bounds`, `absent`). ``stacks``:
+        what kernel stacks of the recording tell.
         """
         plan = self.plan(match) | {"files": list(files), "lost": list(lost)} | table.providers()
         if population:

@@ -284,6 +284,9 @@ Plan parse_plan(const std::string &json_text) {
                 plan.hosts.push_back({h.at("name").get<std::string>(),
                                       h.value("population", std::vector<std::int32_t>()), device_specs(h),
                                       stack_specs(h)});
+        if (auto it = doc.find("absent"); it != doc.end())
+            plan.absent = {it->at("host").get<std::string>(), it->at("begin_ns").get<std::int64_t>(),
+                           it->at("end_ns").get<std::int64_t>()};
         return plan;
     } catch (const json::exception &e) {
         throw std::runtime_error(std::string("Cannot use the plan: ") + e.what());

@@ -206,6 +206,12 @@ struct HostSpec {
     std::vector<StackSpec> stacks;
 };
 
+// The only host of a joined run that has no recording, and the time in which all other hosts have one.
+struct AbsentHost {
+    std::string name;
+    std::int64_t begin_ns = 0, end_ns = -1;
+};
+
 struct Plan {
     std::string model;
     std::vector<std::string> claims;
@@ -224,6 +230,7 @@ struct Plan {
     Providers providers;                   // of applications' collectors
     // Of a cluster: from each time on, how far times of two hosts may be apart from what they seem, in order.
     std::vector<std::pair<std::int64_t, std::int64_t>> clock_bounds;
+    AbsentHost absent;            // no name: there is none, or it is not known which of several it would be
     std::vector<HostSpec> hosts;  // of a joined run; empty: of one host
     bool threads_work = false;    // a point says for which op its thread works
     bool behind = false;          // a stage is cut by what threads did for others

@@ -235,8 +235,12 @@ void Attributor::cut(Attribution &a, Place from_place, Place to_place, std::int6
     const bool elsewhere = hosts_.several() && from_place.at >= 0 && to_place.at >= 0 &&
                            answered_elsewhere(plan_, hosts_, a.transitions[static_cast<std::size_t>(from_place.at)].t(),
                                               a.transitions[static_cast<std::size_t>(to_place.at)].t());
-    if (elsewhere) s.stage = strings_.intern("unknown: another host (not recorded)");
-    else if (!is_known) s.stage = strings_.intern("unknown: " + strings_.at(from) + " → " + strings_.at(to));
+    if (elsewhere) {
+        const AbsentHost &absent = plan_.absent;
+        const bool known = !absent.name.empty() && begin_ns >= absent.begin_ns && end_ns <= absent.end_ns;
+        s.stage = strings_.intern("unknown: " + (known ? absent.name : "another host") + " (not recorded)");
+    }
+    if (!elsewhere && !is_known) s.stage = strings_.intern("unknown: " + strings_.at(from) + " → " + strings_.at(to));
     if (elsewhere || !is_known) s.kind = unknown_;
     s.from = from_place.label;
     s.to = to_place.label;

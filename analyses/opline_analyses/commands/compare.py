@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opline.errors import UsageError
+from opline.errors import OplineError, UsageError
 from opline.talk import talk
 from opline_analyses.base.files import output_path
 from opline_analyses.base.text import count_of
@@ -19,6 +19,7 @@ from opline_analyses.commands.common import (
     output,
     write,
 )
+from opline_analyses.commands.engines import add_engine, answers, status
 from opline_analyses.commands.options import add_filters, add_tainted, op_filters
 from opline_analyses.runs import ledger
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from opline_analyses.compare.figures import Figures
+    from opline_analyses.engine.recordings import Answers
 
 PICTURES = (".png", ".svg", ".pdf")
 DPI = 110
@@ -66,6 +68,11 @@ of A and one of B (then mean, p50 and iops, at 1 %). --undecided says what
 becomes of a condition that the runs can't decide. Exit status: 0 none fails, 4
 one fails, 5 one is undecided and --undecided fail; 1, 2 and 3 as of all
 commands.
+
+--engine makes the figures of the runs where they lie, several at once, by a
+process for each run or by workers of Dask. They are the same figures. A folder
+of recordings stands for all of them. A recording without an answer is named,
+and the exit status is 3, if no --fail-if holds.
 
 --csv and --json have every figure, times in nanoseconds. JSON also has the
 figures of each run.
@@ -113,6 +120,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plot", metavar="FILE", type=output_path, help="draw both sides on the same axes: .png, .svg or .pdf"
     )
+    add_engine(parser, also=False)
     add_form(parser)
 
 
@@ -144,17 +152,49 @@ def _sides(args: argparse.Namespace) -> tuple[list[Path], list[Path]]:
     raise UsageError("Where does B begin? opline compare A1 A2 ... -- B1 B2 ...")
 
 
-def _figures(args: argparse.Namespace, path: Path, sketched: bool) -> list[Figures]:
-    """Of a run, or of all runs of a baseline. Raises OplineError."""
+def _by_engine(
+    args: argparse.Namespace, sides: Sequence[Sequence[Path]], sketched: bool
+) -> tuple[list[list[Figures]], Answers | None]:
+    """The figures of each side, and what the engine said of the runs; None if all are baselines. Raises OplineError."""
+    from opline_analyses.compare.figures import figures_in
+
+    runs = list(dict.fromkeys(path for side in sides for path in side if not _is_baseline(path)))
+    wish = {"filters": vars(op_filters(args)), "tainted": args.tainted, "sketched": sketched}
+    found = answers(args, "figures", wish, [str(path) for path in runs]) if runs else None
+    of_run: dict[Path, list[Figures]] = {path: [] for path in runs}
+    if found is not None:
+        for argument, summary in zip(found.arguments, found.summaries, strict=True):
+            of_run[runs[argument]] += figures_in(summary["baseline"], runs[argument])
+    figures = [
+        [f for path in side for f in (of_run[path] if path in of_run else _of_baseline(args, path))] for side in sides
+    ]
+    if any(side and not of_side for side, of_side in zip(sides, figures, strict=True)):
+        raise OplineError("No recording of a side has an answer: the lines above say why.", exit_code=3)
+    return figures, found
+
+
+def _is_baseline(path: Path) -> bool:
     from opline.readers.registry import format_of
-    from opline_analyses.api.ops import figures
+
+    return path.is_file() and format_of(path) is None
+
+
+def _of_baseline(args: argparse.Namespace, path: Path) -> list[Figures]:
+    """Of all runs of a baseline. Raises OplineError."""
     from opline_analyses.compare.figures import read_baseline
 
-    if path.is_file() and format_of(path) is None:
-        if given := [o for o in ("op_class", "comm", "pid", "since", "until") if getattr(args, o) is not None]:
-            option = given[0].replace("op_", "")
-            raise UsageError(f"--{option}: {path} is a baseline, whose ops are not known any more.")
-        return read_baseline(path)
+    if given := [o for o in ("op_class", "comm", "pid", "since", "until") if getattr(args, o) is not None]:
+        option = given[0].replace("op_", "")
+        raise UsageError(f"--{option}: {path} is a baseline, whose ops are not known any more.")
+    return read_baseline(path)
+
+
+def _figures(args: argparse.Namespace, path: Path, sketched: bool) -> list[Figures]:
+    """Of a run, or of all runs of a baseline. Raises OplineError."""
+    from opline_analyses.api.ops import figures
+
+    if _is_baseline(path):
+        return _of_baseline(args, path)
     tables = ("ops", "stages", "requests")
     with opened(args, path=path, tables=tables, whose=f"{path.name}: ") as run:
         lost = ledger.bad_count(ledger.entries(run))
@@ -176,13 +216,17 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--plot {args.plot}: the name must end in {', '.join(PICTURES)}.")
     paths = _sides(args)
     sketched = bool(args.save or args.plot) or any(c.of_sketch for c in conditions)
-    a, b = ([f for path in side for f in _figures(args, path, sketched)] for side in paths)
+    asked = None
+    if args.engine is None:
+        a, b = ([f for path in side for f in _figures(args, path, sketched)] for side in paths)
+    else:
+        (a, b), asked = _by_engine(args, paths, sketched)
     if args.save:
         with output(args.save) as out:
             out.write(baseline_text(a).encode())
         talk(f"wrote {args.save}: the figures of {count_of(len(a), 'run')}")
         if not b:
-            return 0
+            return 0 if asked is None else status(args, asked)
     result = compare(a, b, limit=args.matters, everything=args.all, conditions=conditions)
     write(args, result)
     found, findings = result.found
@@ -198,4 +242,5 @@ def run(args: argparse.Namespace) -> int:
     for f in findings:
         if f.outcome == gate.FAILED or (f.outcome == gate.UNDECIDED and args.undecided != "pass"):
             talk(f"{f.outcome}: {f.condition.text}: {f.text}")
-    return gate.status(findings, args.undecided)
+    ended = 0 if asked is None else status(args, asked)
+    return gate.status(findings, args.undecided) or ended

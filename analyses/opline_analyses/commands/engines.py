@@ -10,7 +10,7 @@ from opline_analyses.commands.common import input_path
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from opline_analyses.engine.recordings import Answers
 
@@ -23,13 +23,15 @@ workers. A recording without an answer is named, and the exit status is 3.
 """
 
 
-def add_engine(parser: argparse.ArgumentParser) -> None:
-    """The options."""
+def add_engine(parser: argparse.ArgumentParser, also: bool = True) -> None:
+    """The options; without ``also`` the command takes several runs itself."""
     group = parser.add_argument_group("many recordings")
     group.add_argument(
         "--engine", metavar="E",
         help="a task per recording: processes, processes:N (at once), dask:ADDRESS or dask:ssh:HOSTFILE",
     )  # fmt: skip
+    if not also:
+        return
     group.add_argument(
         "--also", metavar="RUN", type=input_path, action="append", default=[],
         help="count the ops or I/Os of this recording, too; may be given again",
@@ -48,13 +50,16 @@ def refuse(args: argparse.Namespace, options: Mapping[str, str]) -> None:
             raise UsageError(f"{option} is about one recording: leave out --engine and --also, or {option}.")
 
 
-def answers(args: argparse.Namespace, task: str, options: Mapping[str, Any]) -> Answers:
-    """The summaries. Raises OplineError."""
+def answers(
+    args: argparse.Namespace, task: str, options: Mapping[str, Any], paths: Sequence[str] | None = None
+) -> Answers:
+    """The summaries of RUN and of what --also names, or of ``paths``. Raises OplineError."""
     from opline_analyses.engine.recordings import ask
 
     refuse(args, {"extents": "--extents"})
     both = {"model": args.model, "reader": args.reader, "all_programs": args.all_programs}
-    return ask(args.engine or DEFAULT, task, [str(args.run), *args.also], {**both, **options})
+    paths = [str(args.run), *args.also] if paths is None else paths
+    return ask(args.engine or DEFAULT, task, paths, {**both, **options})
 
 
 def status(args: argparse.Namespace, found: Answers) -> int:

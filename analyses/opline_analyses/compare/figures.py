@@ -151,6 +151,7 @@ def figures_of(
 
 # --- the file ---------------------------------------------------------------------------------------------------------
 
+_ADVICE = "Is it a baseline (opline compare RUN ... --save FILE)?"
 _TIMES = {
     "kind": str,
     **dict.fromkeys(("count", "total_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"), int),
@@ -201,23 +202,26 @@ def _lines(value: Any) -> str:
 
 def read_baseline(path: Path) -> list[Figures]:
     """The runs of a baseline. Raises OplineError."""
-    advice = "Is it a baseline (opline compare RUN ... --save FILE)?"
-    document = read_json(path, _SHAPE, advice)
+    return figures_in(read_json(path, _SHAPE, _ADVICE), path)
+
+
+def figures_in(document: dict[str, Any], path: object) -> list[Figures]:
+    """The runs of the document of a baseline, which becomes theirs. Raises OplineError."""
     if document["schema"] != SCHEMA:
-        raise OplineError(f"Cannot read {path}: its schema is not {SCHEMA}. {advice}")
+        raise OplineError(f"Cannot read {path}: its schema is not {SCHEMA}. {_ADVICE}")
     for run in document["runs"]:
         for t in (run["latency"], *run["stages"].values()):
             bins = t.pop("bins", None)
             if bins is not None and (len(bins) % 2 or min(bins, default=0) < 0 or bins[::2] != sorted({*bins[::2]})):
-                raise OplineError(f"Cannot read {path}: it is damaged: bins are not pairs in order. {advice}")
+                raise OplineError(f"Cannot read {path}: it is damaged: bins are not pairs in order. {_ADVICE}")
             t["sketch"] = Sketch(tuple(bins)) if bins else None
         if run["ops"] <= 0 or min(t["count"] for t in (run["latency"], *run["stages"].values())) <= 0:
-            raise OplineError(f"Cannot read {path}: it is damaged: a run without ops. {advice}")
+            raise OplineError(f"Cannot read {path}: it is damaged: a run without ops. {_ADVICE}")
         run["latency"] = _known(Times, run["latency"])
         run["stages"] = {name: _known(Times, t) for name, t in run["stages"].items()}
         run["devices"] = {name: _known(Device, d) for name, d in run["devices"].items()}
     if not document["runs"]:
-        raise OplineError(f"{path} has no run. {advice}")
+        raise OplineError(f"{path} has no run. {_ADVICE}")
     return [_known(Figures, run) for run in document["runs"]]
 
 

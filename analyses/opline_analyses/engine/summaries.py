@@ -170,6 +170,21 @@ def iostat(run: Run, options: Options) -> dict[str, Any]:
     }
 
 
+def figures(run: Run, options: Options) -> dict[str, Any]:
+    """What `compare` compares of the run, as a baseline has it: integers, so nothing is rounded."""
+    import json
+
+    from opline_analyses.compare.figures import baseline_text, figures_of
+
+    which, lost = selection(run, OpFilters(**options["filters"])), ledger.bad_count(ledger.entries(run))
+    name = run.given.resolve().name
+    return {
+        "baseline": json.loads(
+            baseline_text([figures_of(run, which, name, lost, options["tainted"], options["sketched"])])
+        )
+    }
+
+
 class Task(Value):
     """What a command needs of a run, and which rows of it. ``whole``: all programs count, of what is about devices."""
 
@@ -186,7 +201,12 @@ def _of_ios(options: Options) -> Sequence[str]:
     return tables_needed(IoFilters(**options["filters"]))
 
 
-TASKS = {"stages": Task(stages, _of_ops), "hist": Task(hist, _of_ios), "iostat": Task(iostat, _of_ios, whole=True)}
+TASKS = {
+    "stages": Task(stages, _of_ops),
+    "hist": Task(hist, _of_ios),
+    "iostat": Task(iostat, _of_ios, whole=True),
+    "figures": Task(figures, lambda _: ("ops", "stages", "requests")),
+}
 
 
 def summary_of(name: str, path: str, options: Options) -> dict[str, Any]:

@@ -14,9 +14,10 @@ void bind_sched(BoundClass &, std::string_view name, Slots &);
 void bind_off_cpu(BoundClass &, Slots &);
 // From BPF: of which other threads it tells the same, and that some of it is missing.
 void bind_follow(BoundClass &, Slots &);
-// From BPF: who a thread is (identity/threads.hpp), and in which cgroup (identity/cgroups.hpp).
-void bind_thread(BoundClass &, Slots &);
+// Who a thread is (identity/threads.hpp): from the kernel domain's state dump, from BPF.
 void bind_dumped_thread(BoundClass &, Slots &);
+void bind_thread(BoundClass &, Slots &);
+// From BPF: in which cgroup (identity/cgroups.hpp).
 void bind_cgroup(BoundClass &, Slots &);
 // From BPF: the path of a file that system calls name by its inode.
 void bind_file_path(BoundClass &, Slots &);

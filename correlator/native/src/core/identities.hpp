@@ -42,12 +42,12 @@ struct Identities {
         b.tid = static_cast<std::int32_t>(threads.of_root(host, b.tid));
         b.pid = static_cast<std::int32_t>(threads.of_root(host, b.pid));
     }
-    // Takes what an event says of a thread; the number that was another thread's before, if it was. What the
-    // kernel domain says is not needed after BPF's facts, which know a thread's start better.
+    // Takes what an event says of a thread; the number that was another thread's before, if it was. Where a host has
+    // facts of BPF, which know when a thread began, those of its kernel domain are left out.
     std::optional<std::int64_t> learn(const ThreadSlots &s, const Event &ev, std::uint32_t host) {
         using Start = ThreadSlots::Start;
-        if (s.start != Start::kTold && told_by_bpf_) return std::nullopt;
-        told_by_bpf_ = s.start == Start::kTold;
+        if (s.start == Start::kTold) told_by_bpf_.put(host, true);
+        else if (told_by_bpf_.contains(host)) return std::nullopt;
         auto number = [&](std::int32_t slot) { return number_in(ev, slot, -1); };
         const Hosts &hosts = threads.hosts;
         const ThreadFact fact{hosts.thread(host, number(s.tid)),
@@ -74,7 +74,7 @@ struct Identities {
 
   private:
     std::vector<Slot> slots_;
-    bool told_by_bpf_ = false;
+    FlatMap<std::uint32_t, bool> told_by_bpf_;  // hosts
 };
 
 }  // namespace opline

@@ -41,9 +41,10 @@ bool Threads::learn(std::uint32_t host, const ThreadFact &fact) {
 
 bool Threads::take(std::uint32_t host, const ThreadFact &fact) {
     auto [life, first] = lives_.insert(key(host, fact.tid));
-    if (!first && fact.start_ns <= life->start_ns) return false;  // told before
+    if (!first && fact.start_ns < life->start_ns) return false;  // of an earlier thread, or one that is known better
+    const bool another = !first && fact.start_ns > life->start_ns;
     life->start_ns = fact.start_ns;
-    if (!first) {
+    if (another) {
         ++life->before;
         reused_ = true;
         aliases_.erase(key(host, fact.tid));
@@ -55,7 +56,7 @@ bool Threads::take(std::uint32_t host, const ThreadFact &fact) {
         if (fact.vpid > 0 && fact.vpid != fact.vtid)
             name(host, fact.pid_ns, fact.vpid, fact.pid, std::numeric_limits<std::int64_t>::min() + 1);
     }
-    return !first;
+    return another;
 }
 
 }  // namespace opline

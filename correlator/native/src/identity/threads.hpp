@@ -4,10 +4,10 @@
 //
 // Events of the kernel and of BPF have the root's numbers. Events of LTTng-UST have those of the thread's own namespace
 // (contexts vtid, vpid) and the namespace (context pid_ns): they are translated here, before anybody looks at them.
-// What they are called is told by facts in the trace (`sched:process_thread`, tracepoints/threads.bpf.c; the kernel
-// domain's `sched_process_fork`). Where no fact
-// tells it, the thread gets a number that no thread of the root has: it is never taken for another one, and an op of
-// such a thread says so where it has no block request.
+// Facts in the trace tell what they are called: BPF's `sched:process_thread` (tracepoints/threads.bpf.c), the kernel
+// domain's `sched_process_fork` and `lttng_statedump_process_pid_ns`. Where no fact tells it, the thread gets a number
+// that no thread of the root has: it is never taken for another one, and an op of such a thread says so where it has no
+// block request.
 #pragma once
 #include <array>
 #include <cstdint>

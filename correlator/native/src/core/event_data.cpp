@@ -38,7 +38,7 @@ void json_object(std::string &out, const std::vector<WrittenField> &fields, cons
     for (const auto &field : fields) {
         if (&field != fields.data()) out += ", ";
         out += field.label;
-        json_value(out, field.slot == kNoSlot ? Slot() : values[field.slot]);
+        json_value(out, field.in(values));
     }
     out += '}';
 }

@@ -12,7 +12,8 @@ namespace opline {
 
 struct WrittenField {
     std::string label;  // its name, as the form has it
-    std::int32_t slot;
+    std::int32_t slot;  // kNoSlot: its name is written, and no value
+    Slot in(const Slot *values) const { return slot == kNoSlot ? Slot() : values[slot]; }
 };
 
 // A class of events, as far as it is written.

@@ -52,7 +52,7 @@ void fields(std::string &out, const std::vector<WrittenField> &all, const Slot *
     for (const auto &field : all) {
         out += &field == all.data() ? " " : ", ";
         out += field.label;
-        value(out, field.slot == kNoSlot ? Slot() : values[field.slot]);
+        value(out, field.in(values));
     }
     out += all.empty() ? "}" : " }";
 }

@@ -15,7 +15,7 @@ namespace opline::ctf {
 // A leaf of a structure, in decoding order.
 struct Leaf {
     FieldDecl decl;
-    bool addressable = true;  // false: a variant or an array of no integers, no slot can hold it
+    bool addressable = true;  // false: a variant, or an array of which no slot can hold anything
 };
 
 // The leaves of a structure type, nested structures as a.b. nullptr: none.
@@ -40,7 +40,7 @@ struct Step {
         kLeb,      // LEB128
         kReal,     // big-endian, or not at a byte
         kText,     // array or sequence of characters
-        kBlock,    // array or sequence of integers, of which only the last can be wanted
+        kBlock,    // array or sequence of numbers of one size; the last integer can be wanted
         kRepeat,   // array or sequence of anything else
         kVariant,  // one of its bodies
         kOption    // its only body, or nothing

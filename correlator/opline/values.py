@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from typing import Any, ClassVar, dataclass_transform
+    from typing import Any, ClassVar, Self, dataclass_transform
 
     @dataclass_transform(frozen_default=True)
     class _Checked: ...
@@ -42,6 +42,10 @@ class Value(_Checked):
             raise TypeError(f"{kind.__name__} has no field {', '.join(given.keys() - fields.keys())}")
         if len(given) < len(fields) and (missing := fields.keys() - given.keys() - kind._defaults.keys()):
             raise TypeError(f"{kind.__name__} needs {', '.join(missing)}")
+
+    def replaced(self, **fields: Any) -> Self:
+        """The same but for these fields."""
+        return type(self)(**vars(self) | fields)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is immutable: {name}")

@@ -27,10 +27,6 @@ class Given(Value):
         super().__init_subclass__()
         cls.FIELDS = tuple(cls.__annotations__)
 
-    def replaced(self, **fields: Any) -> Self:
-        """The same but for these fields."""
-        return type(self)(**vars(self) | fields)
-
     @classmethod
     def from_options(cls, options: dict[str, Option]) -> Self:
         """From Python: ``class_="read"`` is --class read, ``since=5`` is --since 5. Raises UsageError for an option

@@ -84,10 +84,6 @@ class Rows(Value):
     zero_ns: int
     last_ns: int
 
-    def replaced(self, **fields: Any) -> Rows:
-        """The same but for these fields."""
-        return Rows(**vars(self) | fields)
-
     def also(self, condition: str) -> Rows:
         """The same with one more condition."""
         return self.replaced(where=f"{self.where} AND {condition}")

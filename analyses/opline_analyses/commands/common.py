@@ -23,7 +23,7 @@ from opline_analyses.base.screen import PAPER, page, screen_of
 from opline_analyses.commands.arguments import add_period, not_negative, positive, share_of_all
 from opline_analyses.runs import ledger
 from opline_analyses.runs.not_yours import line_of, names_in
-from opline_analyses.runs.notices import gaps_line, tell_before, tell_not_yours
+from opline_analyses.runs.notices import gaps_line, tell_before, tell_gaps, tell_not_yours
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -143,15 +143,8 @@ def tell_not_yours_of(trace: StrPath, summary: Mapping[str, Any], all_programs: 
     tell_not_yours(None if found is None else line_of(found, names_in(recording_of(trace))))
 
 
-def tell_gaps(line: str | None, whose: str = "") -> None:
-    """What the recorder knew to be missing, on stderr, after everything else; ``whose``: what begins the line."""
-    if line is not None:
-        sys.stdout.flush()
-        talk(f"{whose}{line}")
-
-
 def tell_gaps_of_trace(trace: StrPath) -> None:
-    """The same of a trace that no run is made of."""
+    """What the recorder knew to be missing, of a trace that no run is made of."""
     recording = recording_of(trace)
     tell_gaps(closing_line(gaps_in(trace, recording), recording))
 

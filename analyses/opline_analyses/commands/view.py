@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from opline.errors import OplineError
 from opline.store.underway import is_underway
 from opline.talk import talk
-from opline_analyses.commands.common import add_model, tell_gaps
+from opline_analyses.commands.common import add_model
 from opline_analyses.commands.options import add_filters, add_slowest, add_tainted, op_filters
 from opline_analyses.runs import ledger
 from opline_analyses.runs.not_yours import line_of_run
-from opline_analyses.runs.notices import gaps_line, tell_before, tell_not_yours
+from opline_analyses.runs.notices import gaps_line, tell_before, tell_gaps, tell_not_yours
 from opline_analyses.runs.selection import Selection, selection
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from opline.talk import talk
 from opline.values import Value
 from opline_analyses.engine.interface import Failure, Item, engine_of
 from opline_analyses.hosts.cluster import is_cluster, read_cluster
+from opline_analyses.runs.notices import tell_gaps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,10 +36,8 @@ class Answers(Value):
 
     def tell_gaps(self) -> None:
         """What the recorders knew to be missing, on standard error, after the figures."""
-        sys.stdout.flush()
         for name, summary in zip(self.names, self.summaries, strict=True):
-            if summary["gaps"] is not None:
-                talk(f"{name}: {summary['gaps']}")
+            tell_gaps(summary["gaps"], f"{name}: ")
 
 
 def _in(path: Path, options: Mapping[str, Any]) -> list[Item]:
@@ -67,7 +65,7 @@ def items_of(paths: Sequence[str], options: Mapping[str, Any]) -> list[Item]:
         number, unique = 2, one.name
         while unique in taken:
             unique, number = f"{one.name}-{number}", number + 1
-        items.append(Item(**{**vars(one), "name": unique, "argument": argument}))
+        items.append(one.replaced(name=unique, argument=argument))
     return items
 
 

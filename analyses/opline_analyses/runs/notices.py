@@ -5,6 +5,7 @@ recorder knew come after them. A command and a task of an engine say the same.
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from opline.gaps import closing_line
@@ -37,6 +38,13 @@ def tell_before(run: Run, whose: str = "") -> None:
     """What comes before the figures of a run; ``whose``: what begins each line."""
     tell_losses(ledger.entries(run), run.core("ops"), run.is_recorded, whose)
     tell_not_yours(line_of_run(run), whose)
+
+
+def tell_gaps(line: str | None, whose: str = "") -> None:
+    """What the recorder knew to be missing, on stderr, after everything else; ``whose``: what begins the line."""
+    if line is not None:
+        sys.stdout.flush()
+        talk(f"{whose}{line}")
 
 
 def gaps_line(run: Run) -> str | None:

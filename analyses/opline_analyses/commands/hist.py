@@ -66,24 +66,22 @@ examples:
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser)
-    add_options(parser)
-    (per,) = (action for action in parser._actions if action.dest == "per")  # what happens now is no recording
-    per.choices = sorted((*io_filter.PER, RECORDING))
-    per.help = f"{per.help}; {RECORDING}: of each recording that --also names"
+    add_options(parser, recordings=True)
     add_inputs(parser)
     add_engine(parser)
     parser.add_argument("--beside", metavar="POINT", help="also from this start point, side by side: -Q --beside issue")
     parser.add_argument("--unitstime", metavar="U", help="of two columns: the unit of the times (s, ms, us, ns)")
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """What can be asked of a run, and of what happens now (`opline live`)."""
+def add_options(parser: argparse.ArgumentParser, recordings: bool = False) -> None:
+    """What can be asked of a run, and of what happens now (`opline live`), which is no recording."""
     add_intervals(parser, "a histogram for each: 1 (seconds), 100ms")
     parser.add_argument(
         "--per",
         "--by",
-        choices=sorted(io_filter.PER),
-        help="a histogram for each, side by side",
+        choices=sorted((*io_filter.PER, RECORDING) if recordings else io_filter.PER),
+        help="a histogram for each, side by side"
+        + (f"; {RECORDING}: of each recording that --also names" if recordings else ""),
     )
     parser.add_argument(
         "--buckets",

@@ -180,15 +180,24 @@ def _times_document(t: Times) -> dict[str, Any]:
     return {**plain, "bins": list(t.sketch.bins)} if t.sketch else plain
 
 
+def _run_document(f: Figures) -> dict[str, Any]:
+    plain = {**vars(f), "latency": _times_document(f.latency)}
+    plain["stages"] = {name: _times_document(t) for name, t in f.stages.items()}
+    plain["devices"] = {name: vars(d) for name, d in f.devices.items()}
+    if f.completed is None:
+        del plain["completed"]
+    return plain
+
+
+def baseline(runs: Sequence[Figures]) -> dict[str, Any]:
+    """The file's document: integers, so nothing is rounded."""
+    return {"schema": SCHEMA, "runs": [_run_document(f) for f in runs]}
+
+
 def baseline_text(runs: Sequence[Figures]) -> str:
     """The file's text: a line per stage of a run, so that differences can be read."""
     documents = []
-    for f in runs:
-        plain = {**vars(f), "latency": _times_document(f.latency)}
-        plain["stages"] = {name: _times_document(t) for name, t in f.stages.items()}
-        plain["devices"] = {name: vars(d) for name, d in f.devices.items()}
-        if f.completed is None:
-            del plain["completed"]
+    for plain in baseline(runs)["runs"]:
         fields = [f"{json.dumps(key)}: {_lines(value)}" for key, value in plain.items()]
         documents.append("{\n" + ",\n".join(fields) + "}")
     return f'{{"schema": {json.dumps(SCHEMA)}, "runs": [\n' + ",\n".join(documents) + "]}\n"

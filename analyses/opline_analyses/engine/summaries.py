@@ -171,18 +171,12 @@ def iostat(run: Run, options: Options) -> dict[str, Any]:
 
 
 def figures(run: Run, options: Options) -> dict[str, Any]:
-    """What `compare` compares of the run, as a baseline has it: integers, so nothing is rounded."""
-    import json
-
-    from opline_analyses.compare.figures import baseline_text, figures_of
+    """What `compare` compares of the run, as a baseline has it."""
+    from opline_analyses.compare.figures import baseline, figures_of
 
     which, lost = selection(run, OpFilters(**options["filters"])), ledger.bad_count(ledger.entries(run))
     name = run.given.resolve().name
-    return {
-        "baseline": json.loads(
-            baseline_text([figures_of(run, which, name, lost, options["tainted"], options["sketched"])])
-        )
-    }
+    return {"baseline": baseline([figures_of(run, which, name, lost, options["tainted"], options["sketched"])])}
 
 
 class Task(Value):

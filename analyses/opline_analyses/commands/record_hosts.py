@@ -88,6 +88,7 @@ def run(args: argparse.Namespace, command: list[str]) -> int:
     if args.leave is not None:
         for name, place in found.places.items():
             talk(f"{name}: its recording is in {place}")
+        whole = True
     else:
         if first in found.places:
             output = Path(found.places[first]) / "stdout.txt"
@@ -95,8 +96,7 @@ def run(args: argparse.Namespace, command: list[str]) -> int:
             sys.stdout.flush()
         gone = {name: str(home / name) for name in found.failed if name not in found.places}
         whole = _join(cluster, {**found.places, **gone}, args.model)
-        return found.status or (0 if whole and not found.failed else 3)
-    return found.status or (3 if found.failed else 0)
+    return found.status or (0 if whole and not found.failed else 3)
 
 
 def _join(cluster: Path, places: dict[str, str], model: str | None) -> bool:

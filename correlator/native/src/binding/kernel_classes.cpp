@@ -68,8 +68,8 @@ void bind_file_path(BoundClass &c, Slots &slots) {
     c.file = {slots.want("file_dev"), slots.want("inode"), slots.want("path")};
 }
 
-// lttng-modules' (instrumentation/events/sched.h of 2.13): the child's numbers in every PID namespace that sees it,
-// from the root's to its own.
+// The fork of lttng-modules (instrumentation/events/sched.h, 2.13) has the numbers of the child in every PID namespace
+// that sees it, from the root namespace to its own.
 void bind_forked_thread(BoundClass &c, Slots &slots) {
     c.thread.start = ThreadSlots::Start::kNow;
     c.thread.tid = slots.want_payload({"child_tid"});
@@ -78,7 +78,7 @@ void bind_forked_thread(BoundClass &c, Slots &slots) {
     c.thread.pid_ns = slots.want_payload({"child_ns_inum"});
 }
 
-// Of a thread that ran before the session: what it is called in one of its namespaces (lttng-statedump.h of 2.13).
+// A thread that ran before the session, and its number in one of its namespaces (lttng-statedump.h, 2.13).
 void bind_dumped_thread(BoundClass &c, Slots &slots) {
     c.kind = ClassKind::kThread;
     c.thread.start = ThreadSlots::Start::kBefore;

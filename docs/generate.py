@@ -11,7 +11,6 @@ import argparse
 import atexit
 import csv
 import importlib
-import os
 import pkgutil
 import re
 import shlex
@@ -47,34 +46,6 @@ def commands() -> None:
         for name, _module, line in group:
             print(f"| {shown} | [`opline {name}`](commands.md#opline-{name}) | {line} |")
             shown = ""
-
-
-def command_pages() -> None:
-    """The help of every command, as `opline COMMAND --help` prints it."""
-    from opline_analyses.cli import parser_of
-
-    os.environ["COLUMNS"] = "100"
-    for module in command_modules():
-        shown = parser_of(str(module.NAME)).format_help().rstrip()
-        print(f"## opline {module.NAME}\n\n```text\n{shown}\n```\n")
-
-
-def vocabulary() -> None:
-    """The filters with their meanings, which command has which, and why a command lacks some."""
-    from opline_analyses.cli import parser_of
-    from opline_analyses.commands.vocabulary import VOCABULARY, options_of
-
-    print("| option | meaning |\n|---|---|")
-    print("\n".join(f"| `{option}` | {meaning} |" for option, meaning in VOCABULARY.items()))
-    print(f"\n| | {' | '.join(option.removeprefix('--') for option in VOCABULARY)} |\n|---|{'---|' * len(VOCABULARY)}")
-    for module in (modules := [module for module in command_modules() if not hasattr(module, "route")]):
-        has = options_of(parser_of(str(module.NAME)))
-        print(f"| `{module.NAME}` | {' | '.join('x' if option in has else '–' for option in VOCABULARY)} |")
-    print("\n| command | lacks | because |\n|---|---|---|")
-    for module in modules:
-        for options, reason in getattr(module, "LACKS", {}).items():
-            print(f"| `{module.NAME}` | {', '.join(f'`{option}`' for option in options.split())} | {reason} |")
-    print()
 
 
 def tables() -> None:

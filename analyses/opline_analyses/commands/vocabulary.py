@@ -11,15 +11,15 @@ import argparse
 
 #: Each option with what it means on every command.
 VOCABULARY = {
-    "--since": "begins (an op), completes (an I/O) or happens (an event) at T or later",
+    "--since": "begins (an op), completes (an I/O) or happens (an event) at T or later: `9.5` (seconds) or `10ms`",
     "--until": "begins, completes or happens before T",
-    "--class": "is of the op class C, or belongs to an op of this class",
-    "--comm": "is begun or queued by a thread of this name; a pattern",
+    "--class": "is, or belongs to, an op of this class",
+    "--comm": "is begun or queued by a thread of this name: `fio*`",
     "--pid": "is begun or queued by this process",
-    "--cgroup": "is begun or queued in this cgroup; a pattern of the path or the name",
-    "--device": "uses this device; `!D`: other devices",
+    "--cgroup": "is begun or queued in this cgroup, path or name: `/system.slice/*`, `docker 4f2a*`, `nginx.service`",
+    "--device": "uses this device: `sda`, `sda1`, `8:0`, `8,0`, `8:*`; `!sda`: other devices",
     "--host": "in a joined run: is begun on this host, or uses a device of it",
-    "--object": "is, or belongs to, an op on this object, such as a file; a pattern",
+    "--object": "is, or belongs to, an op on this object: `/var/lib/mysql/*`",
     "--latency": "takes that long: `'>5ms'`, `'<100us'`, `1ms..2ms`; a number alone is in us",
     "--slowest": "is one of the N slowest",
     "--limit": "at most N rows",

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""The generated parts of docs/commands.md: the options that several commands share, and the help of each command."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import textwrap
+from collections import Counter
+from functools import cache
+
+from generate import command_modules
+from opline_analyses.cli import parser_of
+from opline_analyses.commands.vocabulary import FILTERS, VOCABULARY
+
+ALWAYS = ("--help", "--threads", "--verbose")  # options of all commands
+COMMON = 6  # an argument with the same help in so many commands is described once
+MEANINGS = {
+    **VOCABULARY,
+    "--at": "the middle of `--window`; alone: ops in flight at T",
+    "--size": "bytes: `8k`, `'>64k'`, `4k..64k`",
+    "--slowest": "the N slowest, slowest first",
+    "--tainted": "count ops that overlap lost events, too",
+    "--tid": "is begun or queued by this thread",
+}
+
+
+def name_of(action: argparse.Action) -> str:
+    """How the text names an argument: its longest option, or its place."""
+    return max(action.option_strings, key=len, default=str(action.metavar))
+
+
+@cache
+def common_arguments() -> dict[tuple[str, str], str]:
+    """The arguments that several commands share, by name and help: how to write each."""
+    count: Counter[tuple[str, str]] = Counter()
+    written: dict[tuple[str, str], str] = {}
+    for module in command_modules():
+        for action in parser_of(str(module.NAME))._actions:
+            if action.help and action.help != argparse.SUPPRESS:
+                key = name_of(action), action.help
+                count[key] += 1
+                choices = f"{{{','.join(map(str, action.choices))}}}" if action.choices else ""
+                value = (action.metavar or choices) if action.nargs != 0 else ""
+                written[key] = f"{', '.join(action.option_strings)} {value}".strip()
+    return {key: written[key] for key, commands in count.items() if commands >= COMMON}
+
+
+def command_pages() -> None:
+    """The help of every command, as `opline COMMAND --help` prints it; of a common option the name alone."""
+    os.environ["COLUMNS"] = "100"
+    for module in command_modules():
+        parser = parser_of(str(module.NAME))
+        common = []
+        for action in parser._actions:
+            name = name_of(action)
+            if (name, action.help) in common_arguments():
+                common += [name] if name not in ALWAYS and action.option_strings else []
+                action.help = argparse.SUPPRESS if action.option_strings else None
+        parser._mutually_exclusive_groups = [  # argparse cannot format a group without visible members
+            group
+            for group in parser._mutually_exclusive_groups
+            if all(action.help != argparse.SUPPRESS for action in group._group_actions)
+        ]
+        shown = parser.format_help().rstrip().replace("usage: opline", "opline", 1)
+        also = f"\n\ncommon options:\n{textwrap.fill(' '.join(common), 98)}" if common else ""
+        print(f"## opline {module.NAME}\n\n```text\n{shown}{also}\n```\n")
+
+
+def vocabulary() -> None:
+    """The arguments that several commands share, and why a command lacks one."""
+    print("| option | meaning |\n|---|---|")
+    seen = {"--help"}
+    for (name, meaning), written in common_arguments().items():
+        if name not in seen:
+            print(f"| `{written}` | {MEANINGS.get(name, meaning)} |")
+            seen.add(name)
+    print("\n| command | lacks, because |\n|---|---|")
+    for module in command_modules():
+        lacks = {
+            options: reason
+            for options, reason in getattr(module, "LACKS", {}).items()
+            if not set(FILTERS.split()) <= set(options.split())
+        }
+        if lacks:
+            reasons = "; ".join(
+                f"{' '.join(f'`{option}`' for option in options.split())}: {why}" for options, why in lacks.items()
+            )
+            print(f"| `{module.NAME}` | {reasons} |")
+    print()

@@ -21,11 +21,9 @@ LACKS = {
 }
 INTERMIXED = True  # SECONDS also behind options
 EXAMPLES = """\
-Every issued request counts, in the window of its issue, also without a
-completion. The rows are powers of two, from the least size to the greatest.
-
--b LIST prints as bitesize of perf-tools does: 1.0 -> 7.9 means from 1 KiB up
-to, but not including, 8 KiB. --style bitesize has its limits, "1 8 64 128".
+Every issued request counts, also without a completion, in the window of its
+issue. -b LIST prints as bitesize of perf-tools: 1.0 -> 7.9 means from 1 KiB up
+to, but not including, 8 KiB. --style bitesize has the limits "1 8 64 128".
 
 examples:
   opline bitesize run1

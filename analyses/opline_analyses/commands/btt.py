@@ -14,16 +14,11 @@ HELP = "the block layer's intervals per device: btt's tables, but exact"
 #: What it lacks of the vocabulary (options.py), and why.
 LACKS = {"--slowest": "an interval is of all bios or requests; --latency chooses requests"}
 EXAMPLES = """\
-Seconds with nine decimals, as in btt. Q queued, M merged, G allocated, I
-inserted, D issued, C completed. Each interval is of bios or requests with both
-ends. opline does not average over merges. Without an insert, G2D stands for
-G2I and I2D.
-
-The shares are of the bios with both Q and C. A bio that another bio's flush
-served has the D of that flush. The rest lies between steps missing in the
-trace, or between the first D and the last D of a request.
-
-The filters choose requests. The tables are of these requests and their bios.
+Q queued, M merged, G allocated, I inserted, D issued, C completed; in seconds.
+An interval needs both ends. Without an insert, G2D stands for G2I and I2D.
+Shares are of the bios with both Q and C. A bio that the flush of another bio
+served has the D of that flush. The filters choose requests, and the tables are
+of the chosen requests and their bios.
 
 examples:
   opline btt run1

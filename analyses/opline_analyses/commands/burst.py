@@ -19,11 +19,11 @@ LACKS = {
 }
 INTERMIXED = True  # INTERVAL also behind options
 EXAMPLES = """\
-A burst is a stretch of intervals above the mean. Its peak is at least 4 times
-the mean. opline prints the shortest part of the stretch with 95 % of its I/Os,
-from 8 I/Os on. Reads, writes and the rest are separate. For each burst: the
-share of all I/O, and the mean latency of reads and writes inside and outside
-the burst. From three bursts on opline looks for a period.
+A burst is a stretch of intervals above the mean, with a peak of at least 4
+times the mean. opline prints the shortest part with 95 % of the stretch's I/Os
+(8 I/Os at least), for reads, writes and the rest: the share of all I/O, and
+the mean latencies inside and outside. From three bursts on opline looks for a
+period.
 
 examples:
   opline burst run1

@@ -40,42 +40,33 @@ LACKS = {
     "--sort": "the figures are in the order of an op's way: the runs have the same order",
 }
 EXAMPLES = """\
-A and B are runs, recordings, or baselines (files of --save). With several runs
-of each side, -- or --with stands between the sides. The run is the unit: ops of
-one run meet the same disturbances. So one run per side shows how two recordings
-differ, never the effect of a change. Five runs of each side are a good number,
-recorded in turn (opline record --repeat 5 --against 'OLD' -- NEW).
+A and B are runs, recordings, or baselines (--save). The run is the unit: ops of
+one run meet the same disturbances. One run per side shows how two recordings
+differ, not the effect of a change. Take five of each side, recorded in turn
+(opline record --repeat 5 --against 'OLD' -- NEW).
 
-The values of A and B are geometric means of the runs' values. A stage's mean is
-per op, over all ops. The ratio has a 95 % interval (Welch's t of the runs'
-logs). Verdicts:
+The values are geometric means over the runs; the mean of a stage is per op,
+over all ops. The ratio has a 95 % interval (Welch's t of the logarithms).
+Verdicts:
   slower by 12 % [8, 17]       a change, corrected for the number of figures
-                               (Holm): of comparisons of equal things about 1
-                               in 20 calls something
+                               (Holm)
   no change larger than 3 %    the 90 % interval lies within that
-  can't tell: -9 % … +22 %     the runs of a side differ as much among themselves
+  can't tell: -9 % … +22 %     the runs of a side differ as much
   maybe slower: +1 % … +30 %   a change, if this were the only figure
-opline judges mean, p50, p99 and IOPS of all complete ops, tainted ops too, and
-mean and p50 of each stage. One line counts the stages without a verdict (--all
-shows them). `beside the other stages of its run`: the stage's p50 if all runs
-were equally fast, so a slow run as a whole cancels. With 16 or more runs of A
-and one of B, opline holds p50 against the span of the earlier runs.
+Judged are mean, p50, p99 and IOPS of all complete ops, tainted ops too, and
+mean and p50 of each stage. `beside the other stages of its run`: the p50 of
+the stage if all runs were equally fast. With 16 or more runs of A and one of B,
+p50 is held against the span of A's runs.
 
---fail-if 'p99(D2C) > +5 %' is for CI. The condition fails when the whole
-interval lies beyond the limit (mean, p50, p99 ... of a stage or `latency`;
-`iops < -5 %`), by Holm over all conditions. It needs 5 runs of each side, or 16
-of A and one of B (then mean, p50 and iops, at 1 %). --undecided says what
-becomes of a condition that the runs can't decide. Exit status: 0 none fails, 4
-one fails, 5 one is undecided and --undecided fail; 1, 2 and 3 as of all
-commands.
+--fail-if 'p99(D2C) > +5 %' is for CI: mean, p50, p99 ... of a stage or
+`latency`; `iops < -5 %`. It fails if the whole interval lies beyond the limit
+(Holm over all conditions). It needs 5 runs of each side, or 16 of A and one of
+B (then mean, p50 and iops, at 1 %). Exit status: 0 none fails, 4 one fails, 5
+one is undecided and --undecided fail; 1, 2 and 3 as of all commands.
 
---engine makes the figures of the runs where they lie, several at once, by a
-process for each run or by workers of Dask. They are the same figures. A folder
-of recordings stands for all of them. A recording without an answer is named,
-and the exit status is 3, if no --fail-if holds.
-
---csv and --json have every figure, times in nanoseconds. JSON also has the
-figures of each run.
+--engine makes the same figures, several runs at once: processes or workers of
+Dask. A folder stands for the recordings in it. A recording without an answer is
+named: exit status 3, if no --fail-if holds.
 
 examples:
   opline compare before after

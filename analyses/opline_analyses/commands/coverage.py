@@ -21,16 +21,13 @@ LACKS = {
 EXAMPLES = (
     """\
 opline compares the stages with the mean latency in the client's report (without
-a report: in the trace). Accounted for is time in stages. Not accounted for is
-time between threads without evidence on both sides (unknown), and time in no
-stage. Explained is the part in short stages: opline leaves out a stage with
-more than 10 % of the mean in one piece, but counts the device and the waits of
-the model. The client's mean contains tainted ops. Their stages do not count:
-the effect of tainted ops is a row by itself, and shares are of the mean without
-it. For stages above 10 % opline lists what the thread at the end did meanwhile:
-`behind STAGE` of another op, between ops, or not yet seen, with the wait for a
-CPU if the thread's states are known. The client's report is --client FILE, or
-in the recording: a JSON file, or the command's output. Known clients: fio
+a report: in the trace). Accounted for is time in stages; not accounted for is
+time between threads without evidence on both sides (unknown), and in no stage.
+Explained is the part in short stages (at most 10 % of the mean), in devices and
+in the waits of the model. The effect of tainted ops is a row by itself. For
+stages above 10 % opline lists what the thread at the end did meanwhile: `behind
+STAGE` of another op, between ops, or not yet seen. The report is --client FILE,
+or in the recording: a JSON file, or the command's output. Known clients: fio
 (text, JSON), demo-bench.
 """
     + applications.help_text("coverage")
@@ -38,30 +35,23 @@ in the recording: a JSON file, or the command's output. Known clients: fio
 
 --client-log splits the time outside of the op's points, op by op. FILE is fio's
 PREFIX_lat.1.log (write_lat_log=PREFIX log_offset=1, from fio 3.38 on
-log_issue_time=1 as well). opline finds fio's other logs beside FILE. An op
-without an offset has the offset of its sector in a recorded file, or on a
-device without files. Or FILE is a CSV with the client's own begin_ns and end_ns
-per op (and class, object; begun_ns and ended_ns, the client's clock right after
-the first and last tracepoint, show interruptions there). --per-op writes the
-parts of each op as CSV.
+log_issue_time=1 as well; opline finds the other logs beside FILE), or a CSV
+with the client's own begin_ns and end_ns per op (and class, object; begun_ns
+and ended_ns, the client's clock right after the first and last tracepoint).
 
-opline leaves out ops long before or after the client's measurement, such as a
-client's last write of its own metadata: ops outside of the client's running
-time, beyond the client's number of ops, beyond a pause, or within fio's
-ramp_time. Without --class opline also leaves out ops of others: ops without a
-line in the client's log, if nearly every line has an op. Else ops of other
-classes, if the client counts reads and writes apart.
+opline leaves out ops outside of the client's measurement: outside of its running
+time or its number of ops, beyond a pause, within fio's ramp_time. Without
+--class opline also leaves out ops of others: without a line in the client's
+log, or of classes that the client does not count.
 
 Then come places for the next tracepoint: intervals that no event splits, with
-their share of the mean and of the variance of the latencies. The wait for a
-CPU, devices, block steps and declared waits do not count. Below each interval:
-what its thread did, who woke the thread, points that the model passes aside,
-and recorded events without a point in the model.
+their share of the mean and of the variance. Below each: what its thread did,
+who woke the thread, points aside, and recorded events without a point.
 
 Then come checks:
   completions against the client's IOPS (2 %), and bytes per op;
   each op against its line in the client's log: 99.9 % within 20 us, the mean
-  within 0.5 % or 2 us (the client's clock and books beside an op take time);
+  within 0.5 % or 2 us;
   Little's law, stages without gaps, sums to the nanosecond;
   the widest stage that no tracepoint splits, and unknown time;
   how often independent rules agree on each hop to the device, and which ops

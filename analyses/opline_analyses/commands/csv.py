@@ -42,14 +42,10 @@ columns:
   STAGE_ns    Time in that stage, in the order in which an op meets the stages.
   unattributed_ns  What no stage claims: with the stages it sums to latency_ns.
 
-RFC 4180, lines end in LF, an empty cell is unknown. One row per complete op;
---all adds the incomplete ones. --stages is the long form: one row per interval
-(op_id, seq, stage, kind, from_point, to_point, begin_ns, duration_ns, tid,
-request_id).
-
-The column of a stage is the stage's name as an identifier, with _ns: the stage
-`shard queue` is shard_queue_ns, `begin → dequeued` is begin_to_dequeued_ns. In
-the long form stages are values, with their own names.
+RFC 4180, lines end in LF, an empty cell is unknown. The stage `shard queue` is
+the column shard_queue_ns, `begin → dequeued` is begin_to_dequeued_ns. --stages
+has one row per interval, with the stage's own name (op_id, seq, stage, kind,
+from_point, to_point, begin_ns, duration_ns, tid, request_id).
 
 examples:
   opline csv run1 > ops.csv

@@ -16,10 +16,9 @@ if TYPE_CHECKING:
 
 DEFAULT = "processes"
 HELP = """
---engine: RUN is a cluster, or a folder of recordings. Each recording is
-correlated and summarised where it lies, by a process of its own or by a worker
-of Dask, and the sums add exactly: the output does not depend on the number of
-workers. A recording without an answer is named, and the exit status is 3.
+--engine: RUN is a cluster, or a folder of recordings, each summarised by a
+process or a worker of Dask. The sums are exact with any number of workers. A
+recording without an answer is named: exit status 3.
 """
 
 

@@ -34,19 +34,17 @@ LACKS = {
 }
 EXAMPLES = """\
 Each line: time (raw monotonic ns), host, channel, CPU, event, { contexts },
-{ fields }. Lines that begin with # are intervals with discarded events, and
-streams that opline cannot read to their end. opline shows text and blktrace's
-files as it reads them, and skips unknown lines: compare the text with the
-events. Times of babeltrace's text are ns of the day.
+{ fields }. A line with # is an interval with discarded events, or a stream that
+opline cannot read to its end. opline skips unknown lines of text. Times of
+babeltrace's text are ns of the day.
 
---csv and --json (an object per line) have the same members: ts_ns, host,
-channel, cpu, event, comm, pid, tid, context, fields, lost. `context` and
-`fields` are objects, in CSV as JSON text; arrays and structures are null. A row
-with `lost` is no event: events are missing from there on. The output is
-well-formed with any content: a byte outside of UTF-8 is written as \\xff.
+--csv and --json (an object per line): ts_ns, host, channel, cpu, event, comm,
+pid, tid, context, fields, lost. `context` and `fields` are objects (in CSV JSON
+text); arrays and structures are null. A row with `lost` is no event: events are
+missing from there on. A byte outside of UTF-8 is written as \\xff.
 
 -d, -p, -n and --tid leave out events without a device, process or thread. -d
-means the number of a device. Few events have the number of a partition.
+means the number of the device; few events name a partition.
 
 examples:
   opline events run1/trace | head

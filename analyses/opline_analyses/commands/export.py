@@ -31,42 +31,35 @@ MEDIA = {"otlp": "application/x-protobuf", "otlp-json": "application/json"}
 PACKAGES = {"perfetto": "perfetto", "opentelemetry": "opentelemetry-proto", "google": "opentelemetry-proto"}
 EXAMPLES = """\
 formats of single ops:
-  perfetto     Perfetto's protobuf trace, for https://ui.perfetto.dev: a track
-               per thread with the stages, a flow per op, a track per device
-               with the block requests, counters of what is in flight
-  chrome       Chrome's JSON trace, for Perfetto and chrome://tracing: a slice
-               per op with its stages inside, and one per block request
-  otlp         an OpenTelemetry ExportTraceServiceRequest (protobuf): an op is a
-               trace, a stage or a block request a span. With --send it goes to
-               a collector, a thousand ops in each request
-  otlp-json    the same as OpenTelemetry's JSON, a request in each line
-  jaeger       the same as Jaeger's JSON, which its page opens from a file
-  zipkin       the same as Zipkin's JSON, for its page and /api/v2/spans
+  perfetto     for https://ui.perfetto.dev: a track per thread with the stages, a
+               flow per op, a track per device, counters of what is in flight
+  chrome       Chrome's JSON trace, for Perfetto and chrome://tracing
+  otlp         OpenTelemetry (protobuf): an op is a trace, a stage or a block
+               request a span. --send sends to a collector, 1000 ops a request
+  otlp-json    the same as JSON, a request in each line
+  jaeger       Jaeger's JSON, which its page opens from a file
+  zipkin       Zipkin's JSON, for its page and /api/v2/spans
   arrow        an Arrow IPC file with the rows and columns of `opline csv`
-  duckdb       one DuckDB file with all tables of the run (docs/tables.md), and
-               the functions dev_name(dev) and wall(ns) of `opline sql`
-  ctf          a folder with a CTF 1.8 trace: an event at the begin and the end of
-               each op and at the begin of each stage, on the trace's clock, for
-               babeltrace2 and Trace Compass
-  fio-iolog    fio's I/O log (version 3, fio 3.31): the block requests at their
-               times, for a replay with fio --read_iolog
+  duckdb       one DuckDB file with all tables (docs/tables.md), and the
+               functions dev_name(dev) and wall(ns)
+  ctf          a folder with a CTF 1.8 trace of ops and stages, for babeltrace2
+               and Trace Compass
+  fio-iolog    fio's I/O log (version 3, fio 3.31) of the block requests, for
+               fio --read_iolog
 
 formats of sums, over the ops that count (as in `opline stages`):
-  speedscope   speedscope's JSON: a profile per class, thread and stage
-  folded       a line per class, thread and stage with its nanoseconds, for
-               flamegraph.pl
-  openmetrics  histograms of latencies and stages as text, for Prometheus
-  lami         LAMI 1.0: result tables, for readers of the LTTng analyses
+  speedscope   a profile per class, thread and stage
+  folded       a line per class, thread and stage, ns, for flamegraph.pl
+  openmetrics  histograms of latencies and stages, for Prometheus
+  lami         LAMI 1.0: result tables of the LTTng analyses
   hgrm         HdrHistogram's percentiles of the latencies, us, for its plotter
-  hlog         HdrHistogram's interval log, ns: a histogram per second and class,
-               for HistogramLogProcessor
+  hlog         HdrHistogram's interval log, ns, a histogram per second and class
   waits-folded, waits-speedscope
-               where threads waited: class, stage and the kernel stacks of waits
-               with their nanoseconds, from a recording of `opline record`
+               where threads waited: class, stage, kernel stacks, ns; from a
+               recording of `opline record`
 
-Ops without an end are left out, but for arrow. perfetto holds all selected ops
-in memory, speedscope and openmetrics a part of each: of a large run take a part
-(--since, --slowest).
+Only arrow has ops without an end. perfetto, speedscope and openmetrics hold ops
+in memory: take a part of a large run (--since, --slowest).
 
 examples:
   opline export run1 --to perfetto --slowest 1000 -o run1.pftrace

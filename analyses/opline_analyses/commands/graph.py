@@ -13,14 +13,14 @@ from opline_analyses.runs.selection import selection
 NAME = "graph"
 HELP = "the graph of points: how often, how fast; compare two runs"
 EXAMPLES = """\
-Nodes are points and block steps (Q G I D C). Edges are the intervals of the
-ops' critical paths: count, mean, p50, p99 (us), `time%` (share of the total
-latency) and `ops%` (share of the ops whose critical path has the edge). A mark
-shows edges to points aside of the critical path. Their time lies inside other
-edges. The ending of -o FILE decides the format unless --format does.
+Nodes are points and block steps (Q G I D C), edges the intervals of the ops'
+critical paths: count, mean, p50, p99 (us), `time%` (share of the total latency)
+and `ops%` (share of the ops with this edge). A mark shows edges to points aside
+of the critical path; their time lies inside other edges. The ending of -o FILE
+decides the format unless --format does.
 
---diff A B compares two runs, the edge with the largest change of time per op
-first; + and - mark edges of B alone or A alone. --json has counts and shares.
+--diff A B puts the edge with the largest change of time per op first; + and -
+mark edges of B alone or A alone.
 
 examples:
   opline graph run1                                    # the edges as a table

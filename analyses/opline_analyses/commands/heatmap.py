@@ -38,14 +38,12 @@ LACKS = {
     "--limit --sort": "a map has all its rows (--rows, --maxcol)",
 }
 EXAMPLES = """\
-Darker is more. Every I/O is in a cell: --minlat and --maxlat put the rest into
-a row below or above. The axis of latencies and sizes is logarithmic, the axis
-of offsets linear. -o FILE.svg, or > FILE.svg, draws a picture. There the mouse
-shows a cell's time, range, count and share, and a click shows the command for
-the cell's I/Os. The options of trace2heatmap.pl keep their names; --style
-trace2heatmap has its linear axis, too, and so has --steplat. opline
-also draws its two columns of text (a time, a value), and histograms of other
-tools (`opline hist --help` lists them), a column for each.
+Darker is more. --minlat and --maxlat put the rest into a row below or above.
+Latencies and sizes have a logarithmic axis (--style trace2heatmap and --steplat:
+linear), offsets a linear one. -o FILE.svg draws a picture: the mouse shows a
+cell's time, range, count and share, a click the command for its I/Os. Options of
+trace2heatmap.pl keep their names. opline also draws two columns of text (a
+time, a value), and histograms of other tools (`opline hist --help`).
 
 examples:
   opline heatmap run1

@@ -39,18 +39,17 @@ INTERMIXED = True  # INTERVAL and COUNT also behind options
 RECORDING = "recording"
 STYLES = ("table", "iolatency", "iolatency_micro", "hist_log", "biolatency", "latencymap")
 EXAMPLES = f"""\
-Each I/O counts once, in the interval of its completion. The counts of all
-intervals sum to the number of I/Os. A bucket holds low <= latency < high.
-Standard error has the number of uncounted I/Os, and the reason (no completion,
-no insert). If all latencies lie within six powers of two, the text has four
-rows for each power of two; CSV and JSON always have powers of two.
+Each I/O counts once, in the interval of its completion. A bucket holds low <=
+latency < high. Standard error has the number of uncounted I/Os, and the reason.
+If all latencies lie within six powers of two, the text has four rows for each;
+CSV and JSON always have powers of two.
 
---style prints as iolatency, SystemTap's @hist_log and bcc's biolatency do.
-iolatency_micro has I/Os per second and the time waited, in us per second, exact
-(--compat: 1.5 times the lower bound for each). latencymap makes records for
-LatencyMap.py. opline also reads histograms of other tools: PyLatencyMap's
-records, SystemTap's, DTrace's, bcc's and bpftrace's text, biolatency -j,
-NetApp's counters; and Oracle's 10046 trace.
+--style prints as iolatency, SystemTap's @hist_log and bcc's biolatency.
+iolatency_micro has I/Os and the time waited (us) per second, exact (--compat:
+1.5 times the lower bound for each). latencymap makes records for LatencyMap.py.
+opline also reads histograms of other tools: PyLatencyMap's records, text of
+SystemTap, DTrace, bcc and bpftrace, biolatency -j, NetApp's counters; and
+Oracle's 10046 trace.
 {ENGINE}
 examples:
   opline hist run1

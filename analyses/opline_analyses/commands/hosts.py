@@ -19,10 +19,10 @@ EXAMPLES = """\
 offset: the host's clock minus that of the reference, in the middle of the
 recording. rate: how much faster the host's clock runs. bound: how far a time
 of this host may be from the truth on the reference's clock, half of the time
-(p50) and at most. The bound holds if no clock's rate changes by more than the
-limit. unpaired: messages without a partner, lost or outside of a recording.
-ambiguous: messages that two hosts could have received. contradicting: messages
-that would arrive before they were sent; opline leaves them out.
+(p50) and at most. The bound holds if no rate changes by more than the limit.
+unpaired: messages without a partner. ambiguous: messages that two hosts could
+have received. contradicting: messages with an arrival before the sending;
+opline leaves them out.
 
 examples:
   opline hosts all

@@ -12,11 +12,11 @@ from opline_analyses.commands.options import add_io_filters, io_filters
 NAME = "interference"
 HELP = "who an op's block requests waited for, by owner"
 EXAMPLES = """\
-opline charges each nanosecond that a request waited (Q to D) to the requests at
-the device then, in equal parts, or to no request. Each nanosecond of service (D
-to C) goes to the earlier requests still at the device, or to the request
-itself. The charges sum to Q2C exactly. The filters choose the requests with the
-charged time, not the requests ahead of them.
+Each nanosecond that a request waited (Q to D) is charged to the requests at the
+device then, in equal parts, or to no request; each nanosecond of service (D to
+C) to the earlier requests still at the device, or to the request itself. The
+charges sum to Q2C. The filters choose the requests that were charged, not the
+requests ahead of them.
 
 examples:
   opline interference run1 --slowest 3

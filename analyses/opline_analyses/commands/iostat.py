@@ -35,16 +35,14 @@ INTERMIXED = True  # INTERVAL and COUNT also behind options
 STYLES = ("dtrace", "linux", "solaris")
 EXAMPLES = f"""\
 A row per device, as iostat -x of sysstat: r_await and w_await in ms; o/s
-flushes and discards; areq-sz in KiB; aqu-sz and %util exact, of all I/Os in
-flight in the interval. Without INTERVAL the row is of the whole run. The
-latency is from getrq to the end, with the flush behind the data, as iostat's
-await; --from and --to change that. An interval can be as short as a
-microsecond. The time is the interval's end, in seconds from the run's first
-event. An I/O counts in the interval of its completion.
+flushes and discards; areq-sz in KiB; aqu-sz and %util exact. Without INTERVAL
+the row is of the whole run; an interval can be as short as a microsecond. The
+time is the interval's end, in seconds from the run's first event; an I/O counts
+in the interval of its completion. The latency is from getrq to the end, with
+the flush behind the data; --from and --to change that.
 
---style dtrace: seven columns of all devices together, latencies from issue to
-completion. --style solaris: wait and %w before the issue, actv and %b at the
-device.
+--style dtrace: all devices together, latencies from issue to completion.
+--style solaris: wait and %w before the issue, actv and %b at the device.
 {ENGINE}
 examples:
   opline iostat run1

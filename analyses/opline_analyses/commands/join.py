@@ -17,17 +17,14 @@ LACKS = {
     "--csv --json": "it writes a run; `opline hosts` has the table",
 }
 EXAMPLES = """\
-The messages between the hosts align the clocks. The op model names the points
-that send and receive messages (`message`). CLUSTER is a run of all hosts: the
-other commands take CLUSTER in place of a run. Times are on the clock of the
-first host. Each time of another host has a bound (`opline hosts`): the true
-time lies inside if no rate of a clock changes by more than the limit.
+The messages between the hosts align the clocks; the op model names the points
+that send and receive (`message`). CLUSTER is a run of all hosts, on the clock
+of the first. Each time of another host has a bound (`opline hosts`).
 
 opline never aligns hosts by wall clocks. A host without messages in both
-directions stays out. A host whose recording is missing or cannot be read stays
-out, too. opline names such a host, here and in each command that reads CLUSTER,
-and the exit status is 3. Exit status 1: the messages contradict each other, no
-two hosts can be aligned, or no recording can be read.
+directions stays out, as does a host whose recording is missing or unreadable.
+opline names such a host, here and in each command that reads CLUSTER: exit
+status 3. Exit status 1: contradicting messages, or fewer than two hosts left.
 
 examples:
   opline join -o all client server

@@ -30,14 +30,13 @@ LACKS = {
 }
 EXAMPLES = """\
 VIEW is hist (default), iostat, outliers, log, bitesize or heatmap, with the
-options of that command; `opline live VIEW --help` has them. opline counts the
-machine's block requests from now on, through BPF: root, and no recording. With
---model also ops and stages (--of): opline then records COMMAND, or -p, and counts
-its I/Os alone (iostat: those of all programs). log and
-outliers show I/Os in the order of completion, and stages in the order of their
-ops' ends (`opline log --of stages` of a recording sorts by time alone). An
-interval is 1 s, for outliers 10 s. The view ends with COMMAND, --duration, the
-processes of --pid, or Ctrl-C, and then sums up.
+options of that command (`opline live VIEW --help`). opline counts the machine's
+block requests through BPF: root, and no recording. With --model also ops and
+stages (--of): opline records COMMAND, or -p, and counts its I/Os alone (iostat:
+those of all programs). log and outliers show I/Os in the order of completion,
+and stages in the order of their ops' ends. An interval is 1 s, for outliers
+10 s. The view ends with COMMAND, --duration, the processes of --pid, or Ctrl-C,
+and then sums up.
 
 Exit status: that of COMMAND; without COMMAND 0, also after Ctrl-C; 3 above
 --max-loss.

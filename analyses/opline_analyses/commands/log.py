@@ -23,7 +23,7 @@ EXAMPLES = """\
 PID is the thread that queued the I/O (of an op: the process), TYPE the rwbs
 flags, DEV major,minor, BLOCK the sector. LATms is from issue to completion, or
 as --from and --to say. Times are seconds from the run's first event. The order
-is that of completion; --sort latency puts the slowest first.
+is that of completion.
 
 examples:
   opline log run1 --sort latency --limit 10

@@ -17,15 +17,14 @@ HELP = "the fate of every event, what is missing, and what to do about it"
 #: What it lacks of the vocabulary (options.py), and why.
 LACKS = {CHOICE: "the list is short, the worst loss first"}
 EXAMPLES = """\
-Every event has exactly one fate, and the fates of an event class sum to its
-input. A loss has a severity (info, notice, data_loss, error) and an origin:
-recording (the tracer lost events) or correlation (opline could not make sense
-of events). docs/losses.md lists all losses.
+Every event has exactly one fate; the fates of an event class sum to its input.
+A loss has a severity (info, notice, data_loss, error) and an origin: recording
+(the tracer lost events) or correlation (opline could not use events).
+docs/losses.md lists all losses.
 
 --max-loss N: exit status 3 above N losses of severity data_loss and error.
---verify: exit status 1 if a table of the run is damaged.
-Filters: the number of selected I/Os that opline can measure, and the reason
-for the others. --window: the events discarded in this time.
+--verify: exit status 1 if a table of the run is damaged. With filters: how many
+I/Os opline can measure, and why not the others.
 
 examples:
   opline losses run1

@@ -38,22 +38,17 @@ LACKS = {
     "--csv --json --output": "it prints text: TOML, findings, or the plan, which is JSON",
 }
 EXAMPLES = """\
-infer reads a recorded TRACE and proposes keys (fields whose values join events
-of several threads), begin and end, thread rules, batches and names. The
-evidence stands above each rule as a comment. A question there is for you: the
-trace does not hold the answer. With --pid, infer probes a running process for
-some seconds (USDT probes, functions) and removes all probes again. The proposed
-model then has [probes].
+MODEL is a shipped model or a .toml file (docs/model.md).
 
-MODEL is the name of a shipped model or the path of a .toml file; docs/model.md
-describes the language.
+infer proposes a model from a recorded TRACE: keys, begin and end, thread rules,
+batches, names. A comment above each rule has the evidence, or a question that
+the trace cannot answer. With --pid, infer probes a running process for some
+seconds (USDT probes, functions), and removes all probes again.
 
-lint prints each finding as FILE:LINE: severity: message. With an error the
-model can't be used (exit status 1). With a warning the model hardly does what
-you mean. A note is worth a look. With a TRACE, opline correlates the trace with
-the model and finds: points never seen, fields missing in their events, claimed
-events without a point, keys that found no op, and why no op has a block
-request.
+lint prints FILE:LINE: severity: message. error: the model can't be used (exit
+status 1); warning: the model hardly does what you mean; note: worth a look.
+With a TRACE, lint also finds points never seen, missing fields, claimed events
+without a point, keys without an op, and why no op has a block request.
 
 examples:
   opline model list

@@ -23,19 +23,16 @@ EXAMPLES = (
     """\
 Columns: us since the op's begin; us since the line before on the critical path;
 the stage that ends here; the point, or the step of a block request (Q queued, M
-merged into another request, G request allocated, I inserted, D issued to the
-driver, C completed); the thread (of a step only if it differs from the line
-before); the CPU. Beyond 80 columns threads stand in lines of their own (`in
-fio:1324`), and ~ shortens long names; --json has the whole names. Stage `-`:
-the model has no name. `(aside)`: off the critical path. `(late)`: after the
-op's end. ?: a step without an event.
+merged, G allocated, I inserted, D issued to the driver, C completed); the
+thread (of a step only if it changes); the CPU. On a narrow screen threads stand
+in lines of their own, and ~ shortens names; --json has whole names. `-`: a
+stage without a name. `(aside)`: off the critical path. `(late)`: after the op's
+end. ?: a step without an event.
 
---behind adds the other ops at the op's threads while the op waited for these
-threads, by the threads' points between each stage's begin and end.
+--behind adds the other ops at the op's threads while the op waited for them.
+--style ceph-devel prints the lists of the ceph-devel mail "performance latency
+analysis with LTTng": complete ops, every point, deltas in whole microseconds.
 
-"""
-    + applications.help_text("ops")
-    + """
 examples:
   opline ops run1 --slowest 3
   opline ops run1 --op 17

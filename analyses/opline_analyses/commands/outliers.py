@@ -19,18 +19,15 @@ INTERMIXED = True  # INTERVAL and THRESHOLD also behind options
 STYLES, ORDERS = ("table", "systemtap"), ("time", "start", "latency", "size")
 FIRST, WARNINGS = 20, 100  # outliers that are listed: in the table, and in other forms
 EXAMPLES = """\
-An outlier takes longer than 10 times the median. If no I/O does, an outlier
-takes longer than p99.9. --threshold sets another limit. The first line says
-which limit holds. Then opline lists the slowest outliers, and per device the
-number of I/Os, the number above the limit, and the least, mean and greatest
-latency; with INTERVAL for each interval. If there are outliers, opline compares
-the device with the largest share of them with a healthy device: both histograms
-on one scale, and whether they differ. --of ops and --of stages: ops or stages
-above the limit, and statistics per class or stage.
+An outlier takes longer than 10 times the median; if no I/O does, longer than
+p99.9; --threshold sets another limit. opline lists the slowest outliers, and
+per device the I/Os, those above the limit, and the least, mean and greatest
+latency (with INTERVAL for each interval). Then it compares the device with the
+largest share of outliers with a healthy device, on one scale. --of ops and --of
+stages: ops or stages above the limit, per class or stage.
 
---style systemtap prints as SystemTap's script does: a line for each I/O above
-500000 us, in the order of completion. Latencies are compared in whole
-microseconds, as in the script.
+--style systemtap prints as SystemTap's script: each I/O above 500000 us, in the
+order of completion.
 
 examples:
   opline outliers run1

@@ -26,14 +26,14 @@ LACKS = {
 }
 EXAMPLES = """\
 FILE is a ZIP archive with the tables of the run, its manifest, and the output
-of the recorded command. The trace is not part of FILE. All commands that take
-a run take FILE, on any machine.
+of the recorded command, without the trace. All commands that take a run take
+FILE, on any machine.
 
---anonymous replaces each name of a thread, program, object, file, host, cgroup
-and key by a number: comm-1, object-2. The same name has the same number in the
-whole file. The command line, the command's output, paths and the maps of files
-are left out. These stay: times, numbers, sectors, process and thread numbers,
-device names, and the op model's names of classes, stages and events.
+--anonymous replaces names of threads, programs, objects, files, hosts, cgroups
+and keys by numbers (comm-1, object-2), the same in the whole file. The command
+line, the command's output, paths and maps of files are left out. These stay: times,
+numbers, sectors, process and thread numbers, device names, and the model's
+names of classes, stages and events.
 
 examples:
   opline pack run1 -o run1.opline

@@ -26,17 +26,12 @@ LACKS = {
     "--csv --json": "it draws; `opline csv` has the numbers",
 }
 EXAMPLES = """\
-Without an option, above: one point per complete op, at its begin, with the
-median and the 99th percentile. Below: the stages stacked, op by op up to 160
-ops, then as means over intervals of time. The percentages are shares of the
-total latency.
-
---op draws one op: threads as rows, stages as bars, the passages from thread to
-thread, and block requests from step to step. --cdf draws the distribution of
-the latencies, and the tail; --stages does the same for each stage. --with puts
-other runs on the same axes.
-
-The name of the file decides the format: .png, .svg or .pdf.
+Without an option: one point per complete op, at its begin, with median and
+99th percentile; below, the stages stacked, op by op up to 160 ops, then as
+means over time. --op draws one op: threads as rows, stages as bars, block
+requests. --cdf draws the distribution of the latencies and its tail, --stages
+that of each stage. --with puts other runs on the same axes. The name of the
+file decides the format: .png, .svg or .pdf.
 
 examples:
   opline plot run1 -o run1.png

@@ -30,13 +30,11 @@ EXAMPLES = (
     """\
 opline record runs a command and records its system calls, its tracepoints and
 the block layer's events on one clock. DIR gets trace/ (CTF), recording.json,
-stdout.txt and stderr.txt. Without --model opline chooses a model afterwards
-and prints the choice.
+stdout.txt and stderr.txt. Without --model opline chooses a model afterwards.
 
-The exit status is the command's: 128 + n after signal n, 130 after Ctrl-C.
-Status 3: the command ended with 0, but the recording is incomplete. Reasons
-are a lost source of events, a full disk, or a loss above 0.1 % of the events.
-docs/capture.md describes the channels, the faults and the cost.
+The exit status is the command's: 128 + n after signal n. Status 3: the command
+ended with 0, but the recording is incomplete (a lost source of events, a full
+disk, a loss above 0.1 %). docs/capture.md has the channels, faults and cost.
 
 examples:
   opline record -o run1 --model demo -- ./bench --seconds 10

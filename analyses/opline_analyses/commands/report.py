@@ -23,20 +23,18 @@ LACKS = {
 }
 EXAMPLES = """\
 The page shows every op over time as a heat map. Mark a region: the page
-compares the stages of the ops inside with the stages of the rest, says who and
-what the ops were, and lists them. An op opens as a waterfall of threads, stages
-and block requests. The file opens from the disk in Chromium and Firefox. It
-loads nothing: a Content-Security-Policy allows its own script only. The file
-holds the names of threads, objects and devices of the run.
+compares the stages of the ops inside with the rest, and lists the ops. An op
+opens as a waterfall of threads, stages and block requests. The file works in
+Chromium and Firefox, loads nothing, and holds the names of threads, objects and
+devices of the run.
 
-The sums are those of `opline stages`, to the nanosecond. The page draws and
-marks ops whose begin or end can be lost; these count with --tainted. For a run
-too large for one page (some 100 000 ops) each op is drawn at 1 us and 1 % of
-its latency. The sums of stages are then exact for regions along the page's
-cells, and up to 12 000 ops are in detail, the slowest among them.
+The sums are those of `opline stages`. Ops whose begin or end can be lost are
+drawn, and count with --tainted. Above some 100 000 ops each op is drawn at 1 us
+and 1 % of its latency, and sums are exact along the page's cells. Up to 12 000
+ops, the slowest among them, are in detail.
 
-With RUN2 the page has both runs on the same axes, the stages of one against the
-stages of the other, and the verdicts of `opline compare`.
+With RUN2 the page has both runs on the same axes, their stages side by side,
+and the verdicts of `opline compare`.
 
 examples:
   opline report run1 -o run1.html

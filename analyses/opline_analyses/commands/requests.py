@@ -14,12 +14,11 @@ NAME = "requests"
 HELP = "one line per block request: steps, owner, queue met"
 EXAMPLES = """\
 Q queued, G allocated, I inserted (absent with scheduler none), D issued to the
-driver, C completed. Intervals are in microseconds; an empty cell is unknown,
-never 0. `fly`: requests of the device between D and C at this request's D.
-`op`: the op of the request, or the first op and the number of further ops; -
-without an op. `later`: write-back after the op had returned. The table leaves
-out a step that no request has, and cuts long names (~). `thread` queued the
-request. --csv and --json have all columns, in nanoseconds.
+driver, C completed; in microseconds, an empty cell is unknown. `fly`: requests
+of the device between D and C at this request's D. `op`: the op of the request,
+or the first and the number of further ops; - without an op. `later`: write-back
+after the op had returned. `thread` queued the request. Long names are cut (~);
+--csv and --json have all columns.
 
 examples:
   opline requests run1 --slowest 10

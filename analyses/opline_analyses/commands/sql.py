@@ -23,10 +23,9 @@ _TABLES = "\n".join(textwrap.fill(f"  {t.name:12} one row per {t.row}", 80, subs
 EXAMPLES = f"""\
 The query is DuckDB's SQL: one SELECT (or DESCRIBE, SHOW, SUMMARIZE) on the
 run's own tables. --unrestricted allows other files, COPY, ATTACH, INSTALL and
-several statements. With filters the table `requests` has the selected rows;
-with --of bios, ops or stages that table has. dev_name(dev) is a device's name,
-wall(ns) an instant as a timestamp in UTC. Tables (docs/tables.md has the
-columns; times are ns):
+several statements. Filters select rows of `requests`, or of the table of --of.
+dev_name(dev) is a device's name, wall(ns) a timestamp in UTC. Tables
+(docs/tables.md has the columns; times are ns):
 {_TABLES}
 
 examples:

@@ -36,32 +36,26 @@ STATES = """
 --states: what the thread at the end of each stage did in the stage (us per op
 with the stage): on a CPU; runnable, waiting for a CPU; blocked on I/O (asleep
 uninterruptibly, or while a block request of the op was between Q and C);
-blocked otherwise. For a stage between two threads opline shows the arriving
-thread. If that thread was blocked, it had nothing to do before the op came. At
-a completion (D2C) opline shows the thread that the completion lets go on.
-`count` 209/211: the sched events cover the whole stage of 209 ops of 211.
-`woken by`: the name that ended most sleeps, and the share. In an interrupt that
-is the interrupted thread, on an idle CPU `swapper`.
+blocked otherwise. Between two threads that is the arriving thread, at D2C the
+thread that the completion wakes. `count` 209/211: 209 of 211 ops have all sched
+events of the stage. `woken by`: the name that ended most sleeps; in an
+interrupt the interrupted thread, on an idle CPU `swapper`.
 """
 EXAMPLES = f"""\
-Times are microseconds. A stage that recurs in an op counts once, with the sum.
-`count` is the number of ops with the stage. Mean and percentiles are over these
-ops; `share` is of the latency of all ops. Percentiles are by nearest rank: up
-to 262144 ops each is a measured value, beyond within 0.2 % of one, and the last
-line says so. The rows are in the order in which an op meets the stages. With
-`unattributed` the rows sum to the latency, to the nanosecond, and a line below
-checks the sum. Incomplete ops do not count. An op with lost events inside and
-both ends counts with its exact latency and a stage `unknown (events lost)`. An
-op that can have lost its begin or end counts with --tainted only.
+Times are microseconds. `count` is the number of ops with the stage; mean and
+percentiles are over these ops; `share` is of the latency of all ops. A stage
+that recurs in an op counts once, with the sum. Percentiles are by nearest rank:
+up to 262144 ops measured values, beyond within 0.2 %. With `unattributed` the
+rows sum to the latency, and a line below checks the sum. Incomplete ops do not
+count. An op with lost events inside and both ends has a stage `unknown (events
+lost)`. An op that can have lost its begin or end counts with --tainted only.
 
-A cluster (`opline join`) has a column `±`: the stage lies between two hosts,
-and the true mean and percentiles are no further away. Empty: exact. --by host
-has a row for each host and for each way between two hosts.
+A cluster (`opline join`) has a column `±`: the error bound of a stage between
+two hosts. --by host has a row per host, and per way between two hosts.
 
-`of it unknown`, below the latency, sums the stages of kind unknown, which also
-have rows. --csv and --json have the rows in nanoseconds, with whole names, and
-also min and standard deviation, which --spread shows. The last row (`latency`)
-is the sum of the others. Only JSON has `of_it_unknown`.
+`of it unknown` sums the stages of kind unknown, which also have rows. --csv and
+--json have nanoseconds, whole names, min and standard deviation; the last row,
+`latency`, is the sum. Only JSON has `of_it_unknown`.
 {STATES}{ENGINE}
 examples:
   opline stages run1

@@ -31,19 +31,19 @@ LACKS = {
 INTERMIXED = True  # INTERVAL also behind options
 SORTS = ("ios", "bytes", "latency", "name")
 EXAMPLES = """\
-Devices are as in `opline live iostat -x`, exact. Threads are those that queued
-the I/O (name:TID). The source is BPF: root, and no recording. Keys: q quits, s
-sorts by the next of I/Os, bytes, latency, name; i shows all, reads, writes; c
-shows cgroups instead of threads; / filters by a part of a name (Enter ends the
-filter, Escape removes the filter); f or space freezes the screen; 1 to 9 open
-one of the slowest I/Os with its steps, Escape closes it. With -- COMMAND, top ends
-with COMMAND and then prints the output of COMMAND. For a file or a pipe:
-`opline live iostat -x`.
+Devices are as in `opline live iostat -x`. Threads are those that queued the I/O
+(name:TID). The source is BPF: root, and no recording. With -- COMMAND, top ends
+with COMMAND and then prints its output. Keys:
+  q quits; f or space freezes the screen
+  s sorts by the next of I/Os, bytes, latency, name
+  i shows all, reads, writes
+  c shows cgroups instead of threads
+  / filters by a part of a name (Enter ends, Escape removes)
+  1 to 9 open one of the slowest I/Os with its steps (Escape closes)
 
 With --model, top records COMMAND, or the processes of -p, and shows the ops of
-now: the classes, each stage's part of the mean, and the slowest ops. 1 to 9
-open a slow op with its stages. A filter that is part of a class's name selects
-that class, in the stages as well. The screen is some 0.8 s behind.
+now (0.8 s behind): classes, each stage's part of the mean, the slowest ops. 1 to
+9 open a slow op. A filter on a class selects the stages of the class, too.
 
 examples:
   opline top

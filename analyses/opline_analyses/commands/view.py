@@ -30,10 +30,10 @@ LACKS = {
     "--csv --json --output": "it serves a page; `opline report -o FILE` writes one",
 }
 EXAMPLES = """\
-The page is that of `opline report`. For a run too large for one page, the page
-asks the server for details: zooming gives finer cells, the run's tables sum a
-marked region, and every op opens in full. opline follows a recording that is
-still going on: ops appear a second after they end. Ctrl-C ends the server.
+The page is that of `opline report`, for runs of any size: zooming gives finer
+cells, a marked region sums all ops, and every op opens in full. opline follows
+a recording that still runs: ops appear a second after they end. Ctrl-C ends the
+server.
 
 The server listens on 127.0.0.1 alone, and only reads. The address contains a
 token: anybody with the address may look. From another machine:

@@ -39,8 +39,8 @@ LACKS = {
 EXAMPLES = """\
 FILE is any input of a command: a run, a recording, a trace, or the output of
 another tool (docs/coming-from.md). opline reads FILE once. `has` lists the
-contents. `missing` lists absent facts and the figures without these facts.
-Each `try` line is a command for FILE.
+contents, `missing` absent facts and the figures without these facts, `try`
+commands for FILE.
 
 examples:
   opline what trace.txt

@@ -26,20 +26,18 @@ LACKS = {
     "--limit --sort": "rows are in the order of what they explain; --all prints all",
 }
 EXAMPLES = """\
-Slow ops are the slowest 1 % unless --slowest or --latency says otherwise.
-Typical ops are the middle half (p25 to p75) of the others.
+Slow ops are the slowest 1 %, or as --slowest or --latency say. Typical ops are
+the middle half (p25 to p75) of the others. Incomplete ops do not count; ops
+whose begin or end can be lost count with --tainted only.
 
 The first sentence names the stage that makes most of the difference. The table
-proves it: means per op in microseconds; `more` is slow minus typical, `share%`
-the part of the whole difference. `own` is time in the slow ops, `behind others`
-the time that slow ops waited for other ops, in the row of the stage of the
-other ops. Incomplete ops do not count. Ops whose begin or end can be lost count
-with --tainted only.
+has means per op in microseconds. `more` is slow minus typical, `share%` the
+part of the whole difference. `own` is time in the slow ops, `behind others` the
+time that slow ops waited for another op in that stage.
 
---all prints every table: the stages and what their threads did, the causes,
-what p99 would be without each cause, and the test of what slow ops have in
-common (30 slow ops are needed). docs/why.md explains the output, and
-docs/internals/why.md the rules.
+--all prints every table: stages, threads, causes, p99 without each cause, and
+the test of what slow ops have in common (30 slow ops are needed). docs/why.md
+explains the output.
 
 examples:
   opline why run1

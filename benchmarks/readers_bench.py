@@ -6,7 +6,7 @@ The traces are recordings for every model that opline ships (benchmarks/recordin
 only this benchmark makes (benchmarks/generated.py), and with it text and awk, and a loop in Python. All readers have to
 give the same results before anything is timed; then they are timed in interleaved rounds. Prints medians of CPU time
 (user + system, children included) and wall time, and appends a row per method to results.csv, of which
-docs/performance.md is made.
+docs/performance.md and docs/internals/performance.md are made.
 
     make bench          or      .venv/bin/python benchmarks/readers_bench.py --recorded demo --rounds 3
 """

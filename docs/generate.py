@@ -148,6 +148,24 @@ def recorded_performance() -> None:
             result_table(f"{recording.what}{of}, model `{recording.model}`", newest[name][0, 0])
 
 
+def performance_summary() -> None:
+    """The newest figures of each recording: `stages` in one thread beside babeltrace2."""
+    sys.path.insert(0, str(ROOT))
+    from benchmarks.recordings import RECORDINGS
+
+    newest = newest_results()
+    print("| model | events | CPU s | ns per event | × dummy | peak RSS, MiB | two threads, wall |")
+    print("|---|---|---|---|---|---|---|")
+    for name in (name for name in RECORDINGS if name in newest):
+        of = {r["method"]: r for r in newest[name][0, 0]}
+        one, two = of["stages native"], of["stages native, 2 threads"]
+        ratio = f"{float(one['wall_s']) / float(two['wall_s']):.2f} ×"
+        figures = (one[column] for column in ("cpu_s", "ns_per_event", "x_dummy", "peak_rss_mib"))
+        cells = (f"{int(one['events']):,}", *figures, ratio)
+        print(f"| {RECORDINGS[name].what}, `{RECORDINGS[name].model}` | {' | '.join(cells)} |")
+    print()
+
+
 def performance() -> None:
     """The newest figures of the generated trace, for each size and number of streams."""
     for shown in newest_results().get("ust", {}).values():

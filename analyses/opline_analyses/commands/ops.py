@@ -30,9 +30,9 @@ stage without a name. `(aside)`: off the critical path. `(late)`: after the op's
 end. ?: a step without an event.
 
 --behind adds the other ops at the op's threads while the op waited for them.
---style ceph-devel prints the lists of the ceph-devel mail "performance latency
-analysis with LTTng": complete ops, every point, deltas in whole microseconds.
-
+"""
+    + applications.help_text("ops")
+    + """
 examples:
   opline ops run1 --slowest 3
   opline ops run1 --op 17

@@ -19,7 +19,7 @@ from opline.population import counts_alone, recorded_processes
 from opline.readers.front import choose, reader_wanted
 from opline.readers.native import NativeReader
 from opline.readers.streams import last_packet_end_ns
-from opline.readers.trace import find_extents, find_stacks, find_traces, readers_of_traces
+from opline.readers.trace import find_extents, find_stacks, find_traces, readers_of_traces, undeclared
 from opline.shapes import read_json
 from opline.store.manifest import RECORDING
 from opline.talk import talk
@@ -379,5 +379,8 @@ def _recording_folder(trace: StrPath) -> StrPath | None:
 
 
 def gaps_in(trace: StrPath, recording: dict[str, Any] | None) -> list[Gap]:
-    """What its recorder knew to be missing from the trace. Raises OplineError."""
-    return gaps_of(recording, lambda: last_packet_end_ns(find_traces(trace)))
+    """What its recorder knew to be missing from the trace, and what no reader can read. Raises OplineError."""
+    known = gaps_of(recording, lambda: last_packet_end_ns(find_traces(trace)))
+    folder = _recording_folder(trace)
+    top = trace if folder is None else os.path.join(folder, "trace")
+    return [*known, *(gap for gap in undeclared(top) if gap not in known)]

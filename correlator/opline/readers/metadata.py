@@ -69,6 +69,23 @@ def event_names(folder: StrPath) -> set[str]:
         return set()
 
 
+_DECLARATION = re.compile(r"\b(?:stream|event)\s*+\{")
+
+
+def declares_nothing(folder: StrPath) -> bool:
+    """Does a trace's metadata declare neither a stream nor an event, or is it empty? LTTng-UST writes such a trace for a
+    program that ends before the session daemon has registered it (lttng-sessiond 2.13): its packets cannot be read.
+    """
+    try:
+        text = metadata_text(folder)
+        if not text.startswith("\x1e"):
+            return not text or (_block(text, "trace") != "" and _DECLARATION.search(text) is None)
+        kinds = {json.loads(part).get("type") for part in text.split("\x1e") if part.strip()}
+        return "trace-class" in kinds and not kinds & {"data-stream-class", "event-record-class"}
+    except (OSError, ValueError, AttributeError):  # the reader says what is wrong with it
+        return False
+
+
 def _block(text: str, name: str) -> str:
     """The text between ``name {`` and ``};`` at the begin of a line; "" if there is none."""
     begin = f"\n{text}".find(f"\n{name} {{")

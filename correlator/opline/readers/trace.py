@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 from opline.errors import TraceError
 from opline.folder import readers_of
+from opline.losses import Gap
 from opline.paths import is_recording, plain
 from opline.readers import registry, stacks
+from opline.readers.metadata import declares_nothing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,11 +56,33 @@ def find_traces(path: StrPath) -> list[str]:
         return written
     if not found:
         raise TraceError(_why_none(path, unreadable))
-    for folder in found:
+    declared = [folder for folder in found if not declares_nothing(folder)]
+    for folder in declared or found:
         _check_metadata(os.path.join(folder, "metadata"))
-    if not any(os.stat(p).st_size for folder in found for p in stream_files(folder)):
+    if not any(map(_bytes_of, declared or found)):
         raise TraceError(f"{path} has no data in its streams: nothing was recorded there.")
-    return sorted(found, key=lambda folder: folder.split("/"))
+    if not declared:
+        raise TraceError(f"{path} has no events: {_UNDECLARED}.")
+    return sorted(declared, key=lambda folder: folder.split("/"))
+
+
+_UNDECLARED = "its metadata declares no stream (a program that ended before LTTng had registered it, or a cut-off file)"
+
+
+def undeclared(path: StrPath) -> list[Gap]:
+    """What the traces under ``path`` lack that declare no stream: find_traces leaves them out."""
+    path = plain(path)
+    found = []
+    for name, folders, files in os.walk(path):
+        folders.sort()
+        if "metadata" in files and declares_nothing(name) and (size := _bytes_of(name)):
+            why = f"{size:,} bytes of {os.path.relpath(name, path)} cannot be read: {_UNDECLARED}"
+            found.append(Gap("not_recorded", why))
+    return found
+
+
+def _bytes_of(folder: StrPath) -> int:
+    return sum(os.stat(p).st_size for p in stream_files(folder))
 
 
 def blktraces_in(folder: StrPath) -> list[str]:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from opline.capture.machine import processes
+from opline.readers.metadata import declares_nothing
 from opline.scratch import scratch
 
 _EVENTS = re.compile(r"^[^\S\n]*+(\d++) Event messages?$", re.MULTILINE)
@@ -25,6 +26,8 @@ def _channel_views(trace: Path, place: Path) -> Iterator[tuple[str, str, Path]]:
     """(domain, channel, folder with only that channel's data streams) for every CTF trace below ``trace``."""
     for metadata in sorted(trace.rglob("metadata")):
         folder = metadata.parent
+        if declares_nothing(folder):
+            continue
         domain = "kernel" if "kernel" in folder.relative_to(trace).parts else "ust"
         streams = [p for p in folder.iterdir() if p.is_file() and p.name != "metadata" and p.stat().st_size]
         for channel in sorted({p.name.rpartition("_")[0] for p in streams}):

@@ -12,6 +12,7 @@ from opline.capture.lttng import counting, ctfindex
 from opline.capture.machine import machine, space
 from opline.capture.recorder import proof
 from opline.losses import Gap
+from opline.readers.trace import undeclared
 
 
 def measure(
@@ -38,6 +39,7 @@ def measure(
     note.took_ns["count"] = time.monotonic_ns() - from_ns
     indexes = {(i.domain, i.channel): i for i in ctfindex.read(trace)}
     # After a failed write, or where a daemon died, nobody knows.
+    note.gaps += undeclared(trace)
     counts_unknown = note.write_failed or any(g.loss in ("tracer_died", "streams_stuck") for g in note.gaps)
     for channel in note.channels:
         where = (channel.domain, channel.name)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The generated parts of docs/commands.md: the options that several commands share, and the help of each command."""
+"""The generated parts of docs/commands.md: the options that several commands share, and the help of each command; and
+for docs/internals/design.md why a command lacks an option.
+"""
 
 from __future__ import annotations
 
@@ -68,23 +70,28 @@ def command_pages() -> None:
 
 
 def vocabulary() -> None:
-    """The arguments that several commands share, and why a command lacks one."""
+    """The arguments that several commands share."""
     print("| option | meaning |\n|---|---|")
     seen = {"--help"}
     for (name, meaning), written in common_arguments().items():
         if name not in seen:
             print(f"| `{written}` | {MEANINGS.get(name, meaning)} |")
             seen.add(name)
-    print("\n| command | lacks, because |\n|---|---|")
+    print()
+
+
+def lacks() -> None:
+    """Why a command lacks an option that others have; commands that take no filter at all are left out."""
+    print("| command | lacks, because |\n|---|---|")
     for module in command_modules():
-        lacks = {
+        own = {
             options: reason
             for options, reason in getattr(module, "LACKS", {}).items()
             if not set(FILTERS.split()) <= set(options.split())
         }
-        if lacks:
+        if own:
             reasons = "; ".join(
-                f"{' '.join(f'`{option}`' for option in options.split())}: {why}" for options, why in lacks.items()
+                f"{' '.join(f'`{option}`' for option in options.split())}: {why}" for options, why in own.items()
             )
             print(f"| `{module.NAME}` | {reasons} |")
     print()

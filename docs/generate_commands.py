@@ -48,6 +48,18 @@ def common_arguments() -> dict[tuple[str, str], str]:
     return {key: written[key] for key, commands in count.items() if commands >= COMMON}
 
 
+def usage_of(parser: argparse.ArgumentParser) -> str:
+    """The parser's own usage, or what a command line needs: the text below has the other options."""
+    groups = [group for group in parser._mutually_exclusive_groups if group.required]
+    grouped = {id(action) for group in groups for action in group._group_actions}
+    places = parser._get_positional_actions()
+    needed = [a for a in parser._actions if a.required or a in places or id(a) in grouped]
+    formatter = parser._get_formatter()
+    formatter.add_usage(parser.usage, needed, groups, prefix="")
+    words = formatter.format_help().strip()
+    return words if parser.usage else words.replace(parser.prog, f"{parser.prog} [options]", 1)
+
+
 def command_pages() -> None:
     """The help of every command, as `opline COMMAND --help` prints it; of a common option the name alone."""
     os.environ["COLUMNS"] = "100"
@@ -59,12 +71,8 @@ def command_pages() -> None:
             if (name, action.help) in common_arguments():
                 common += [name] if name not in ALWAYS and action.option_strings else []
                 action.help = argparse.SUPPRESS if action.option_strings else None
-        parser._mutually_exclusive_groups = [  # argparse cannot format a group without visible members
-            group
-            for group in parser._mutually_exclusive_groups
-            if all(action.help != argparse.SUPPRESS for action in group._group_actions)
-        ]
-        shown = parser.format_help().rstrip().replace("usage: opline", "opline", 1)
+        parser.usage = usage_of(parser).replace("%", "%%")
+        shown = parser.format_help().rstrip().replace("usage: ", "", 1)
         also = f"\n\ncommon options:\n{textwrap.fill(' '.join(common), 98)}" if common else ""
         print(f"## opline {module.NAME}\n\n```text\n{shown}{also}\n```\n")
 

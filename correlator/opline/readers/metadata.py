@@ -73,8 +73,8 @@ _DECLARATION = re.compile(r"\b(?:stream|event)\s*+\{")
 
 
 def declares_nothing(folder: StrPath) -> bool:
-    """Does a trace's metadata declare neither a stream nor an event, or is it empty? LTTng-UST writes such a trace for a
-    program that ends before the session daemon has registered it (lttng-sessiond 2.13): its packets cannot be read.
+    """Does a trace's metadata declare neither a stream nor an event, or is it empty? LTTng-UST writes such a trace for
+    a program that ends before the session daemon has registered it (lttng-sessiond 2.13). Its packets cannot be read.
     """
     try:
         text = metadata_text(folder)

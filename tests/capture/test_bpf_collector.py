@@ -278,14 +278,16 @@ collector = bpf.Collector(records=writer)
 collector.start()
 while not collector.enabled():
     time.sleep(0.001)
-detach = collector._detach
+programs = collector._bridge.bpf
+detach = programs.detach
 
 def slowly():
     time.sleep(0.1)  # rounds of the bridge's thread
+    programs.detach = detach
     print(collector.enabled())
     detach()
 
-collector._detach = slowly
+programs.detach = slowly
 collector.finish()
 """
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from opline.capture.probes import hit_cost, uprobes
+from opline.capture.bpf import kernel
+from opline.capture.probes import hit_cost
 from opline.capture.probes.hit_cost import Measured, Thermometer, added
 from opline.capture.recorder.summary import _probes
 
@@ -64,7 +65,7 @@ def test_what_a_kernel_does_not_count_is_unknown(tmp_path: Any, monkeypatch: pyt
     def refuse() -> int:
         raise OSError(1, "not permitted")
 
-    monkeypatch.setattr(uprobes, "count_times", refuse)
+    monkeypatch.setattr(kernel, "count_times", refuse)
     file = os.open(tmp_path, os.O_RDONLY)  # has no run_cnt, as a program has not on an old kernel
     thermometer = Thermometer(MEASURED)
     thermometer.look([file])

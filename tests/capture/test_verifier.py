@@ -3,34 +3,25 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 import struct
 from pathlib import Path
 
 import pytest
 
+from opline.capture.bpf import kernel
 from opline.capture.bpf.bpf import Collector
 
 pytestmark = pytest.mark.live
 
-# include/uapi/linux/bpf.h: the command, and the place of verified_insns in struct bpf_prog_info (Linux 5.16)
-BPF_OBJ_GET_INFO_BY_FD = 15
-VERIFIED_INSNS = 216
+VERIFIED_INSNS = 216  # its place in struct bpf_prog_info (Linux 5.16), include/uapi/linux/bpf.h
 INFO_BYTES = 256
-SYS_BPF = {"x86_64": 321, "aarch64": 280}
 
 MOST = 100_000  # a tenth of the limit
 
 
 def verified(descriptor: int) -> int:
     """How many instructions the verifier looked at before it took the program; 0: the kernel does not say."""
-    info = ctypes.create_string_buffer(INFO_BYTES)
-    asked = ctypes.create_string_buffer(struct.pack("=IIQ", descriptor, INFO_BYTES, ctypes.addressof(info)))
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.syscall(SYS_BPF[os.uname().machine], BPF_OBJ_GET_INFO_BY_FD, asked, 16) != 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    return int(struct.unpack_from("=I", info.raw, VERIFIED_INSNS)[0])
+    return int(struct.unpack_from("=I", kernel.information(descriptor, INFO_BYTES), VERIFIED_INSNS)[0])
 
 
 @pytest.mark.parametrize("whole", [False, True])

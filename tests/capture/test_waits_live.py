@@ -15,7 +15,7 @@ import bt2
 import pytest
 from tests.lib.block_capture import loop_device
 
-from opline.capture.bpf import stacks
+from opline.capture.bpf import kernel, stacks
 from opline.capture.bpf.bpf import Collector
 from opline.readers.stacks import Stack, Stacks, read_stacks
 from opline.readers.trace import find_stacks
@@ -238,10 +238,14 @@ def test_without_chains_the_commands_threads_are_in_it_alone(tmp_path: Path, pro
 def test_where_the_kernel_refuses_the_program_of_stacks_the_rest_is_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(command: int, attributes: bytes) -> int:
-        raise OSError(22, f"no {command} of {len(attributes)} bytes")
+    load = kernel.load
 
-    monkeypatch.setattr(stacks, "_bpf", refuse)
+    def refuse(kind: int, code: bytes, name: str, wanted_for: int = 0, attached_to: int = 0) -> int:
+        if name == stacks.PROGRAM:
+            raise OSError(22, f"no {name} of {len(code)} bytes")
+        return load(kind, code, name, wanted_for, attached_to)
+
+    monkeypatch.setattr(kernel, "load", refuse)
     wish = stacks.StackWish(200_000, tmp_path / "stacks.json")
     collector = Collector(ring_bytes=1 << 16, states=True, chains=True, stacks=wish)
     collector.start()

@@ -22,6 +22,7 @@ from opline.capture.bpf.bridge import OWN_TGIDS, PERIOD_NS, RING_BYTES, Bridge, 
 from opline.capture.bpf.btf import Btf
 from opline.capture.bpf.cost import spent
 from opline.capture.bpf.requests import RequestStream, program_text
+from opline.capture.bpf.stacks import PROGRAM as OF_STACKS
 from opline.capture.bpf.stacks import TRACEPOINT as WAKING
 from opline.capture.bpf.stacks import StackWish, WaitStacks
 from opline.errors import OplineError
@@ -165,6 +166,7 @@ class Collector:
         self.calls, self.states = registers is not None, switches is not None
         self.chains = wakers is not None
         self._stacks = WaitStacks(stacks, btf) if stacks is not None and wakers else None
+        self._running = btf.function(tasks.ITERATED) if self.threads else None
         of_cgroups = cgroups.definitions(btf)
         self._more = tuple(cgroups.PROGRAMS) if of_cgroups and self.threads else ()
         dirtied = cgroups.dirtied(btf) if of_cgroups and "MEMORY_V2" not in of_cgroups else None
@@ -188,7 +190,7 @@ class Collector:
         if trace is not None:
             event_trace.open_stream(self._bridge.library, trace)
         self._prefix = "on" if requests is None else "request"
-        self._walk: Any = None
+        self._walk: int | None = None
         self._programs = self._load()
         self._requests: RequestStream | None = None
         if requests is not None:
@@ -201,7 +203,7 @@ class Collector:
             return self._uring[program]
         return f"{self._prefix if program in TRACEPOINTS else 'on'}_{program}"
 
-    def _load(self) -> dict[str, Any]:
+    def _load(self) -> dict[str, str]:
         bpf = self._bridge.bpf
         programs = {}
         names = [t for t in TRACEPOINTS if any(key.startswith(f"A_{t}_") for key in self._definitions)]
@@ -212,19 +214,16 @@ class Collector:
         names += [*syscalls.PROGRAMS, *self._uring] if self.calls else ()
         names += [*tasks.STATES, *self._of_wakers] if self.states else ()
         if self._stacks is not None and self._stacks.load(bpf):
-            programs[WAKING] = self._stacks
+            programs[WAKING] = OF_STACKS
             names.remove(WAKING)
         for name in names:
-            programs[name] = self._bridge.attempt(
-                f"the kernel does not take the BPF program for {name}",
-                partial(bpf.load_func, self._function(name).encode(), bpf.RAW_TRACEPOINT),
-            )
+            programs[name] = self._function(name)
+            what = f"the kernel does not take the BPF program for {name}"
+            self._bridge.attempt(what, partial(bpf.load, programs[name]))
         if self._prefix == "request":
-            self._walk = self._bridge.attempt(
-                f"the kernel does not take the BPF program {_WALK}",
-                partial(bpf.load_func, f"request_{_WALK}".encode(), bpf.RAW_TRACEPOINT),
-            )
-            bpf[b"walks"][ctypes.c_int(0)] = ctypes.c_int(self._walk.fd)
+            what = f"the kernel does not take the BPF program {_WALK}"
+            self._walk = self._bridge.attempt(what, partial(bpf.load, f"request_{_WALK}"))
+            bpf.maps["walks"].set(ctypes.c_uint32(0), ctypes.c_uint32(self._walk))
         missing = [name for name in _NEEDED if name not in programs]
         if missing:
             raise OplineError(f"kernel {platform.release()} has no tracepoint {', '.join(missing)}")
@@ -238,8 +237,8 @@ class Collector:
     @property
     def programs(self) -> dict[str, int]:
         """The descriptors of all programs, by what they are attached to or called by."""
-        found = {name: int(program.fd) for name, program in self._programs.items()}
-        return {**found, **({} if self._walk is None else {_WALK: int(self._walk.fd)})}
+        found = {name: self._bridge.bpf.load(function) for name, function in self._programs.items()}
+        return {**found, **({} if self._walk is None else {_WALK: self._walk})}
 
     def enabled(self) -> int:
         """What the programs record at the moment because a session has enabled it: a bit per kind, 0 for nothing."""
@@ -247,16 +246,12 @@ class Collector:
 
     def start(self) -> None:
         """Attach the programs, start the bridge's thread. Raises OplineError."""
-        for name, program in self._programs.items():
-            self._bridge.attempt(f"cannot attach to tracepoint {name}", partial(self._attach, name, program))
-        told = [program.fd for name, program in self._programs.items() if name not in self._of_wakers]
+        bpf = self._bridge.bpf
+        for name, function in self._programs.items():
+            tracepoint = None if function == OF_STACKS else name
+            self._bridge.attempt(f"cannot attach to tracepoint {name}", partial(bpf.attach, function, tracepoint))
+        told = [bpf.load(function) for name, function in self._programs.items() if name not in self._of_wakers]
         self._bridge.start(told, self._own)
-
-    def _attach(self, name: str, program: Any) -> None:
-        if isinstance(program, WaitStacks):
-            program.attach()
-        else:
-            self._bridge.bpf.attach_raw_tracepoint(tp=name.encode(), fn_name=self._function(name).encode())
 
     @property
     def no_stacks(self) -> str | None:
@@ -269,8 +264,8 @@ class Collector:
 
     def tell_threads(self) -> None:
         """Record who the threads are that run already in other PID namespaces than the root's. Raises OplineError."""
-        if self.threads:
-            self._bridge.run_iterator(tasks.RUNNING)
+        if self._running is not None:
+            self._bridge.run_iterator(tasks.RUNNING, self._running)
 
     def attach(self, pids: Sequence[int]) -> None:
         """Record these processes, which run already, and their descendants; before ``start()``. In a PID namespace,
@@ -280,15 +275,16 @@ class Collector:
             return
         if pid_namespace():
             raise OplineError("processes that run already can be followed in the initial PID namespace only")
-        tree, threads, marks = (self._bridge.bpf[name] for name in (b"tree", b"threads", b"marks"))
+        tree, threads, marks = (self._bridge.bpf.maps[name] for name in ("tree", "threads", "marks"))
         (marked,) = marks.values()
+        nothing = threads.value()
         for pid in pids:
-            tree[tree.Key(pid)] = tree.Leaf(1)
+            tree.set(ctypes.c_uint32(pid), ctypes.c_uint8(1))
             for thread in Path(f"/proc/{pid}/task").glob("[0-9]*"):
                 tid = int(thread.name)
-                threads[threads.Key(tid)] = threads.Leaf()
+                threads.set(ctypes.c_uint32(tid), nothing)
                 marked.of[tid & 0xFFFF] = 1
-        marks[marks.Key(0)] = marked
+        marks.set(ctypes.c_uint32(0), marked)
 
     def finish(self) -> dict[str, Any]:
         """Detach, pass on what is left, and say what happened."""
@@ -297,7 +293,7 @@ class Collector:
         cost = spent(self.programs)
 
         def end() -> None:
-            self._detach()
+            self._bridge.bpf.detach()
             if self._stacks is not None and self._stacks.why is None:
                 stacks_told.update(self._stacks.write(self._bridge.bpf))
             if self._requests is not None:
@@ -320,10 +316,3 @@ class Collector:
                 **counts, **both, "requests": told, "sent": sent, "lost_ring": both["lost_ring"] + told["late"],
             }  # fmt: skip
         return counts
-
-    def _detach(self) -> None:
-        for name, program in self._programs.items():
-            if isinstance(program, WaitStacks):
-                program.detach()
-            else:
-                self._bridge.bpf.detach_raw_tracepoint(name.encode())

@@ -1,37 +1,35 @@
 # SPDX-License-Identifier: MIT
 """BPF programs and the bridge that passes their records on to LTTng, whatever the programs are attached to.
 
-The only file that imports bcc. Needs root, a kernel with BTF, Debian's ``python3-bpfcc``, and the bridge of the
-programs (built by ``make -C tracepoints bridge``), which has their text inside. No kernel headers. What the programs
-are: ``bpf.py`` (the block layer's tracepoints), ``declared.py`` (probes that a model declares).
+Needs root, a kernel with BTF, bcc (``image.py``), and the bridge of the programs (built by ``make -C tracepoints
+bridge``), which has their text inside. No kernel headers. What the programs are: ``bpf.py`` (the block layer's
+tracepoints), ``declared.py`` (probes that a model declares).
 """
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
 import re
-import sys
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from opline.capture.bpf import kernel_stub
+from opline.capture.bpf import kernel
+from opline.capture.bpf.image import failed, image_of
+from opline.capture.bpf.loaded import Loaded
 from opline.capture.machine.clocks import clock_offset_ns
-from opline.capture.machine.machine import how_to_get
 from opline.errors import OplineError
-from opline.scratch import scratch
 
 RING_BYTES = 64 << 20
 PERIOD_NS = 3_000_000
 OWN_TGIDS = 8  # as in tracepoints/bridge_record.h
 
-_TRACING = 26  # BPF_PROG_TYPE_TRACING, include/uapi/linux/bpf.h
 _PID_NAMESPACE = Path("/proc/self/ns/pid")
 _INITIAL_PID_NAMESPACE = 0xEFFFFFFC  # PROC_PID_INIT_INO, include/linux/proc_ns.h
+
+Result = TypeVar("Result")
 
 _COUNTS = (
     "watermarks", "lost_events", "not_enabled", "lost_ring", "lost_nested", "lost_states", "lost_followed",
@@ -56,23 +54,6 @@ def possible_cpus() -> int:
     """One more than the highest CPU number that there can be."""
     text = Path("/sys/devices/system/cpu/possible").read_text()
     return 1 + max(int(number) for number in re.findall(r"\d+", text))
-
-
-@contextlib.contextmanager
-def stderr_kept() -> Iterator[list[str]]:
-    """bcc and LLVM write their complaints to descriptor 2: keep them, to say the one that matters."""
-    lines: list[str] = []
-    sys.stderr.flush()
-    saved = os.dup(2)
-    with tempfile.TemporaryFile() as sink:
-        os.dup2(sink.fileno(), 2)
-        try:
-            yield lines
-        finally:
-            os.dup2(saved, 2)
-            os.close(saved)
-            sink.seek(0)
-            lines += sink.read().decode(errors="replace").splitlines()
 
 
 class Bridge:
@@ -102,14 +83,9 @@ class Bridge:
         self._cpus = possible_cpus()
         self._handle: int | None = None
         self.library = load_library(library)
-        self.bpf = self._compile(definitions, more)
+        self.bpf = self._load(definitions, more)
 
-    def _compile(self, definitions: Mapping[str, int], more: str) -> Any:
-        try:
-            with stderr_kept():
-                import bcc
-        except ImportError as error:
-            raise OplineError(f"Python's bcc module not found: {how_to_get('bcc', 'python3-bpfcc')}") from error
+    def _load(self, definitions: Mapping[str, int], more: str) -> Loaded:
         values = {
             **definitions,
             **pid_namespace(),
@@ -117,65 +93,41 @@ class Bridge:
             "RING_PAGES": self._ring_bytes // os.sysconf("SC_PAGESIZE"),
             "CPU_COUNT": self._cpus,
         }
-        before = os.environ.get("BCC_KERNEL_SOURCE")
-        with scratch("bpf") as folder, stderr_kept() as said:
-            os.environ["BCC_KERNEL_SOURCE"] = str(kernel_stub.write(Path(folder)))
-            try:
-                return bcc.BPF(
-                    text=self.library.bridge_program_text() + more.encode(),
-                    cflags=[f"-D{name}={value}" for name, value in values.items()],
-                )
-            except Exception as error:
-                failure = error  # bcc raises bare Exception
-            finally:
-                if before is None:
-                    del os.environ["BCC_KERNEL_SOURCE"]
-                else:
-                    os.environ["BCC_KERNEL_SOURCE"] = before
-        raise _failed(f"{self._what} did not compile with bcc {bcc.__version__}", said, failure)
+        image = image_of(self.library.bridge_program_text() + more.encode(), values, self._what)
+        return self.attempt(f"the kernel does not take the maps of {self._what}", partial(Loaded, image))
 
-    def attempt(self, what: str, step: Callable[[], Any]) -> Any:
-        """Do one step with bcc; what it gives. Raises OplineError: ``what``, and the line that says why."""
-        with stderr_kept() as said:
-            try:
-                return step()
-            except Exception as error:
-                failure = error
-        raise _failed(what, said, failure)
+    def attempt(self, what: str, step: Callable[[], Result]) -> Result:
+        """Do one step with the kernel; what it gives. Raises OplineError: ``what``, and the line that says why."""
+        try:
+            return step()
+        except OSError as error:
+            raise failed(what, (), error) from error
 
     def start(self, programs: Sequence[int], own: Sequence[int]) -> None:
         """Start the bridge's thread. ``programs``: their descriptors; ``own``: who is left out. Raises OplineError."""
         descriptors = (ctypes.c_int * len(programs))(*programs)
         tgids = (ctypes.c_uint32 * OWN_TGIDS)(*own)
         self._handle = self.library.bridge_start(
-            self.bpf[b"events"].map_fd, self._ring_bytes, self.bpf[b"control"].map_fd, self.bpf[b"cpus"].map_fd,
+            self.descriptor("events"), self._ring_bytes, self.descriptor("control"), self.descriptor("cpus"),
             self._cpus, descriptors, len(descriptors), self._period_ns, tgids,
         )  # fmt: skip
         if self._handle is None:
             raise OplineError("the BPF ring buffer cannot be mapped")
 
-    def run_iterator(self, name: str) -> None:
-        """Let the kernel run a program of type iterator (``bpf_iter__task``) for each object that there is now. Raises
+    def descriptor(self, name: str) -> int:
+        """Of a map."""
+        return self.bpf.maps[name].descriptor
+
+    def run_iterator(self, name: str, function: int) -> None:
+        """Let the kernel run a program of type iterator (``bpf_iter__task``) for each object that there is now.
+        ``function``: the number of the kernel's function of that name (``bpf_iter_task``) in its BTF. Raises
         OplineError.
         """
-        self.attempt(f"the kernel does not take the BPF program {name}", partial(self._iterate, name.encode()))
 
-    def _iterate(self, name: bytes) -> None:
-        from bcc.libbcc import lib
+        def run() -> None:
+            kernel.iterate(self.bpf.load(name, kernel.TRACING, kernel.TRACE_ITER, function))
 
-        program = self.bpf.load_func(name, _TRACING)
-        link = lib.bcc_iter_attach(program.fd, None, 0)
-        if link < 0:
-            raise OSError("bcc_iter_attach failed")
-        try:
-            descriptor = lib.bcc_iter_create(link)
-            if descriptor < 0:
-                raise OSError("bcc_iter_create failed")
-            with os.fdopen(descriptor, "rb", buffering=0) as text:
-                while text.read(1 << 16):
-                    pass
-        finally:
-            os.close(link)
+        self.attempt(f"the kernel does not take the BPF program {name}", run)
 
     def enabled(self) -> int:
         """What the programs record at the moment because a session has enabled it: a bit per kind, 0 for nothing."""
@@ -205,7 +157,7 @@ class Bridge:
         detach()
         self.library.bridge_finish(self._handle, ctypes.byref(counts))
         self._handle = None
-        self.bpf.cleanup()
+        self.bpf.close()
         values = {name: getattr(counts, name) for name in _COUNTS}
         return {"sent": {kind: n for kind, n in zip(self._kinds, counts.sent, strict=True) if n}, **values}
 
@@ -230,13 +182,3 @@ def load_library(path: Path) -> Any:
     library.bridge_quiet.argtypes = (ctypes.c_void_p,)
     library.bridge_finish.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
     return library
-
-
-def _failed(what: str, said: list[str], failure: Exception) -> OplineError:
-    """With the line that says why: an error of the compiler, the kernel or the verifier, else bcc's."""
-    if any("Operation not permitted" in line for line in [*said, str(failure)]):
-        return OplineError(
-            "BPF is not permitted here: run as root, outside of a restricted container or kernel lockdown"
-        )
-    errors = [line.strip() for line in said if "error:" in line]
-    return OplineError(f"{what}: {errors[0] if errors else failure}")

@@ -16,7 +16,7 @@ KERNEL_BTF = Path("/sys/kernel/btf/vmlinux")
 
 _MAGIC = 0xEB9F
 _PTR, _STRUCT, _UNION, _ENUM, _TYPEDEF, _VOLATILE, _CONST, _RESTRICT = 2, 4, 5, 6, 8, 9, 10, 11
-_FUNC_PROTO, _TYPE_TAG, _ENUM64 = 13, 18, 19
+_FUNC, _FUNC_PROTO, _TYPE_TAG, _ENUM64 = 12, 13, 18, 19
 _TRANSPARENT = (_TYPEDEF, _VOLATILE, _CONST, _RESTRICT, _TYPE_TAG)
 # Words (4 bytes) that follow the three of every type: fixed ones, and those per element.
 _EXTRA_WORDS = {1: 1, 3: 3, 14: 1, 17: 1}
@@ -152,6 +152,12 @@ class Btf:
     def tracepoint_type(self, name: str) -> int | None:
         """The number of the type that describes a tracepoint; None if the kernel does not have it."""
         return self._named(f"btf_trace_{name}", (_TYPEDEF,))
+
+    def function(self, name: str) -> int | None:
+        """The number of the type that describes a function; None if the kernel does not have it."""
+        offset, words = self._string_offset(name), self._words
+        found = (t for t, at in enumerate(self._at) if words[at] == offset and words[at + 1] >> 24 & 0x1F == _FUNC)
+        return None if offset is None else next(found, None)
 
     def tracepoint(self, name: str) -> list[Argument] | None:
         """Arguments of a tracepoint, in order; None if the kernel does not have it."""

@@ -15,6 +15,7 @@ from typing import Any
 
 from opline.capture.bpf import request_trace
 from opline.capture.bpf.bridge import load_library, possible_cpus
+from opline.capture.bpf.loaded import Loaded
 from opline.capture.bpf.own_trace import own_trace
 from opline.errors import OplineError
 
@@ -45,7 +46,7 @@ def program_text(library: Path) -> str:
 class RequestStream:
     """The trace in that folder, which is made, and the thread that writes it. One of a process."""
 
-    def __init__(self, library: Any, bpf: Any, folder: Path, ring_bytes: int, kinds: Sequence[str]) -> None:
+    def __init__(self, library: Any, bpf: Loaded, folder: Path, ring_bytes: int, kinds: Sequence[str]) -> None:
         """``kinds``: of single steps. Raises OplineError if the trace cannot be made."""
         self._library, self._bpf, self._kinds = library, bpf, tuple(kinds)
         library.requests_start.restype = ctypes.c_bool
@@ -56,10 +57,10 @@ class RequestStream:
         library.requests_finish.argtypes = (ctypes.c_void_p,)
         library.requests_finish.restype = None
         trace = uuid.uuid4()
-        maps = (bpf[name].map_fd for name in (b"open_bios", b"open_requests", b"request_cpus"))
+        maps = (bpf.maps[name].descriptor for name in ("open_bios", "open_requests", "request_cpus"))
         with own_trace(folder, request_trace.metadata(trace, kinds)) as (top, index):
             if not library.requests_start(
-                top, index, trace.bytes, bpf[b"records"].map_fd, ring_bytes, *maps, possible_cpus(), PERIOD_NS
+                top, index, trace.bytes, bpf.maps["records"].descriptor, ring_bytes, *maps, possible_cpus(), PERIOD_NS
             ):
                 raise OplineError(f"{folder}: the stream of block requests cannot be made")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from opline.capture.bpf.btf import Btf
 
 PROGRAMS = ("sched_process_fork", "sched_process_exec", "sched_process_exit")
+ITERATED = "bpf_iter_task"  # the kernel's function for it
 RUNNING = "bpf_iter__task"  # the iterator over the threads that there are
 STATES = ("sched_switch", "sched_waking")
 _UPID_BYTES = 16  # struct upid: int nr; struct pid_namespace *ns (include/linux/pid.h)

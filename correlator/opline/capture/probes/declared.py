@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from opline.capture.bpf import kernel
 from opline.capture.bpf.bridge import PERIOD_NS, RING_BYTES, Bridge, possible_cpus
 from opline.capture.bpf.btf import Btf
 from opline.capture.probes import hit_programs, hit_trace, uprobes
@@ -154,19 +155,18 @@ class Declared:
     def _load(self, kind: int) -> int:
         """The descriptor of a program; for several places at once, if this kernel can."""
         bpf = self._bridge.bpf
-        name = f"on_hit_{kind}".encode()
+        name = f"on_hit_{kind}"
         program = self._programs[kind] if kind < len(self._programs) else None
         if program is not None and program.path is None:
             what = f"the kernel does not take a BPF program at its tracepoint {program.tracepoint}"
-            return int(self._bridge.attempt(what, partial(bpf.load_func, name, bpf.RAW_TRACEPOINT)).fd)
+            return self._bridge.attempt(what, partial(bpf.load, name))
         if self._multi:
-            load = partial(bpf.load_func, name, bpf.KPROBE, None, uprobes.UPROBE_MULTI)
             try:
-                return int(self._bridge.attempt("no uprobe_multi", load).fd)
-            except OplineError:
+                return bpf.load(name, kernel.KPROBE, kernel.UPROBE_MULTI)
+            except OSError:
                 self._multi = False
         what = "the kernel does not take a BPF program for probes"
-        return int(self._bridge.attempt(what, partial(bpf.load_func, name, bpf.KPROBE)).fd)
+        return self._bridge.attempt(what, partial(bpf.load, name, kernel.KPROBE))
 
     def _place(self, kind: int, path: Path, offsets: Sequence[int], semaphores: Sequence[int], returns: bool) -> None:
         try:
@@ -233,7 +233,7 @@ class Declared:
                 self._place(kind, program.path, program.offsets, program.semaphores, program.returns)
                 continue
             try:
-                self._held.append((kind, uprobes.place_in_kernel(self._loaded[kind], program.tracepoint)))
+                self._held.append((kind, kernel.open_raw_tracepoint(self._loaded[kind], program.tracepoint)))
             except OSError as error:
                 what = f"cannot place a probe at the kernel's tracepoint {program.tracepoint}"
                 raise OplineError(f"{what}: {error.strerror}") from error

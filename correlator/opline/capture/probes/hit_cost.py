@@ -19,7 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from opline.capture.probes import uprobes
+from opline.capture.bpf import kernel
 
 #: Bytes that are written before a call, and of how many rounds the one in the middle counts.
 FILLINGS = ((0, 41), (4 << 20, 15), (64 << 20, 7))
@@ -109,7 +109,7 @@ class Thermometer:
 def counting() -> Iterator[None]:
     """The kernel counts what BPF programs take, if it can."""
     try:
-        held = uprobes.count_times()
+        held = kernel.count_times()
     except OSError:
         yield
         return

@@ -14,13 +14,11 @@ import platform
 from collections.abc import Sequence
 from pathlib import Path
 
-UPROBE_MULTI = 48  # BPF_TRACE_UPROBE_MULTI, uapi/linux/bpf.h: what a program is loaded for
-_LINK_CREATE = 28  # BPF_LINK_CREATE
-_ENABLE_STATS = 32  # BPF_ENABLE_STATS
+from opline.capture.bpf import kernel
+
 _RETURN = 1  # BPF_F_UPROBE_MULTI_RETURN
-_SYSCALLS = {"x86_64": (321, 298), "aarch64": (280, 241)}  # bpf, perf_event_open
+_PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}
 _UPROBE_TYPE = Path("/sys/bus/event_source/devices/uprobe/type")
-_RAW_TRACEPOINT_OPEN = 17  # BPF_RAW_TRACEPOINT_OPEN
 _SET_BPF, _ENABLE = 0x40042408, 0x2400  # PERF_EVENT_IOC_SET_BPF, PERF_EVENT_IOC_ENABLE
 _CLOSE_ON_EXEC = 8  # PERF_FLAG_FD_CLOEXEC
 _SEMAPHORE_SHIFT = 32  # of its offset, in perf_event_attr.config
@@ -35,12 +33,6 @@ class _Multi(ctypes.Structure):
         ("semaphores", ctypes.c_uint64), ("cookies", ctypes.c_uint64), ("count", ctypes.c_uint32),
         ("multi_flags", ctypes.c_uint32), ("pid", ctypes.c_uint32), ("pad", ctypes.c_uint32),
     )  # fmt: skip
-
-
-class _RawTracepoint(ctypes.Structure):
-    """The part of ``union bpf_attr`` for a tracepoint, uapi/linux/bpf.h."""
-
-    _fields_ = (("name", ctypes.c_uint64), ("prog_fd", ctypes.c_uint32), ("pad", ctypes.c_uint32))
 
 
 class _PerfAttr(ctypes.Structure):
@@ -63,14 +55,6 @@ def _call(number: int, *arguments: object) -> int:
     return result
 
 
-def count_times() -> int:
-    """Let the kernel count how often BPF programs run and what they take (`/proc/PID/fdinfo`), as long as the
-    descriptor is open. Raises OSError.
-    """
-    attributes = (ctypes.c_uint32 * 4)()  # BPF_STATS_RUN_TIME
-    return _call(_SYSCALLS[platform.machine()][0], _ENABLE_STATS, ctypes.byref(attributes), ctypes.sizeof(attributes))
-
-
 def place_all(program: int, path: Path, offsets: Sequence[int], semaphores: Sequence[int], returns: bool) -> int:
     """Put a program that was loaded for UPROBE_MULTI on all these places of a file, for every process that runs it or
     will; the descriptor that holds it there. ``semaphores``: offsets of the places' counters, 0: none. Raises OSError.
@@ -79,20 +63,11 @@ def place_all(program: int, path: Path, offsets: Sequence[int], semaphores: Sequ
     where = (ctypes.c_uint64 * len(offsets))(*offsets)
     counters = (ctypes.c_uint64 * len(offsets))(*semaphores)
     attributes = _Multi(
-        prog_fd=program, attach_type=UPROBE_MULTI, path=ctypes.addressof(name), offsets=ctypes.addressof(where),
+        prog_fd=program, attach_type=kernel.UPROBE_MULTI, path=ctypes.addressof(name), offsets=ctypes.addressof(where),
         semaphores=ctypes.addressof(counters) if any(semaphores) else 0, count=len(offsets),
         multi_flags=_RETURN if returns else 0,
     )  # fmt: skip
-    bpf, _ = _SYSCALLS[platform.machine()]
-    return _call(bpf, _LINK_CREATE, ctypes.byref(attributes), ctypes.sizeof(attributes))
-
-
-def place_in_kernel(program: int, tracepoint: str) -> int:
-    """At a tracepoint of the kernel; the descriptor that holds it there. Raises OSError."""
-    text = ctypes.create_string_buffer(tracepoint.encode())
-    attributes = _RawTracepoint(name=ctypes.addressof(text), prog_fd=program)
-    bpf, _ = _SYSCALLS[platform.machine()]
-    return _call(bpf, _RAW_TRACEPOINT_OPEN, ctypes.byref(attributes), ctypes.sizeof(attributes))
+    return kernel.create_link(bytes(attributes))
 
 
 def place_one(program: int, path: Path, offset: int, semaphore: int, returns: bool) -> int:
@@ -103,8 +78,7 @@ def place_one(program: int, path: Path, offset: int, semaphore: int, returns: bo
         type=int(_UPROBE_TYPE.read_text()), size=ctypes.sizeof(_PerfAttr), config=config,
         path=ctypes.addressof(name), offset=offset,
     )  # fmt: skip
-    _, perf_event_open = _SYSCALLS[platform.machine()]
-    descriptor = _call(perf_event_open, ctypes.byref(attributes), -1, 0, -1, _CLOSE_ON_EXEC)
+    descriptor = _call(_PERF_EVENT_OPEN[platform.machine()], ctypes.byref(attributes), -1, 0, -1, _CLOSE_ON_EXEC)
     libc = ctypes.CDLL(None, use_errno=True)
     for request, value in ((_SET_BPF, program), (_ENABLE, 0)):
         if libc.ioctl(descriptor, request, value) < 0:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import struct
+from pathlib import Path
 
 import pytest
 
@@ -116,3 +117,29 @@ def test_what_the_programs_are_told() -> None:
     assert told["RQ_LOW"] <= told["O_RQ_FLAGS"] < told["O_RQ_BIO"] < told["RQ_LOW"] + told["RQ_SPAN"]
     assert told["BIO_LOW"] + told["BIO_SPAN"] >= told["O_BIO_SIZE"] + 4
     assert "A_block_rq_complete_request" in told and "A_block_bio_queue_bio" in told
+
+
+@NEEDS_BTF
+def test_answers_about_the_kernel_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPLINE_CACHE_DIR", str(tmp_path / "kept"))
+
+    def asked(btf: Btf) -> tuple[object, ...]:
+        names = btf.tracepoint("block_rq_issue"), btf.tracepoint("no_such"), btf.tracepoints(), btf.function("no_such")
+        return definitions(btf), *names, btf.function("blk_mq_start_request"), btf.enumerator("no_such")
+
+    first = Btf.of_kernel()
+    answers = asked(first)
+    assert list((tmp_path / "kept").glob("*")) == []  # who only looks keeps nothing
+    first.keep()
+    with monkeypatch.context() as undecoded:
+        undecoded.setattr(Btf, "decode", lambda _: pytest.fail("the types were decoded again"))
+        second = Btf.of_kernel()
+        assert asked(second) == answers
+        second.keep()
+    (file,) = (tmp_path / "kept").iterdir()
+    before = file.read_bytes()
+    assert Btf.of_kernel().offset("bio", "bi_next") is not None
+    assert Btf.of_kernel().offset("task_struct", "tgid") == Btf(KERNEL_BTF.read_bytes()).offset("task_struct", "tgid")
+    assert file.read_bytes() == before
+    file.write_bytes(b'{"offset bio bi_next": {"no": 1}}')
+    assert asked(Btf.of_kernel()) == answers

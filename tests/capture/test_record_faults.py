@@ -221,6 +221,7 @@ def test_temporary_files_of_a_collector_go_with_its_recording(
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setenv("OPLINE_CACHE_DIR", str(tmp_path / "kept"))  # nothing is there: they are compiled
     process = start("-o", tmp_path / "run", "--events", "opltest:*", "--sessiond", "private", "--", "true")
     wait_for(lambda: process.poll() is not None or [*runtime.rglob("opline-bpf-*"), *temporary.iterdir()])
     if process.poll() is not None:

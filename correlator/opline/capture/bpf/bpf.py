@@ -180,6 +180,7 @@ class Collector:
             "BIO_WALK": _BIO_WALK, "BIOS_AT_ONCE": _BIOS_AT_ONCE, "OWN_WALK": _OWN_WALK, "OWN_BIOS": _OWN_BIOS,
             "STATES_MOST": max(ring_bytes // 2 // _RECORD_BYTES // possible_cpus(), _STATES_LEAST),
         }  # fmt: skip
+        btf.keep()
         self._records = records
         library = BRIDGE if records is None else LIVE_BRIDGE
         more = "" if requests is None else program_text(library)

@@ -2,15 +2,25 @@
 """A small reader of BTF, the kernel's description of its own types (``/sys/kernel/btf/vmlinux``).
 
 Takes the bytes; gives offsets of structure members, values of enumerators, and the arguments of tracepoints. Only what
-those three need is decoded: 0.3 s for 5.5 MB. Format: Documentation/bpf/btf.rst of Linux 6.12.
+those three need is decoded: 0.3 s for 5.5 MB. So answers about a kernel are kept (``kept.py``) under a hash of its
+bytes, and the bytes are decoded only for a question that is new. Format: Documentation/bpf/btf.rst of Linux 6.12.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import astuple, dataclass
+from functools import update_wrapper
 from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from opline.capture.bpf import kept
 from opline.errors import OplineError
+
+Asked = ParamSpec("Asked")
+Answer = TypeVar("Answer")
 
 KERNEL_BTF = Path("/sys/kernel/btf/vmlinux")
 
@@ -32,11 +42,41 @@ class Argument:
     typedef: str | None
 
 
-class Btf:
-    """Types of one kernel. Raises OplineError if the bytes are not BTF that can be read here."""
+def _once(
+    question: Callable[Concatenate[Btf, Asked], Answer],
+) -> Callable[Concatenate[Btf, Asked], Answer]:
+    """Answers from what is known, else from the types."""
 
-    def __init__(self, data: bytes, where: str = "BTF") -> None:
+    def ask(self: Btf, /, *asked: Asked.args, **named: Asked.kwargs) -> Answer:
+        key = " ".join((question.__name__, *map(str, asked), *map(str, named.values())))
+        if key not in self.answers:
+            self.decode()
+            self.answers[key] = question(self, *asked, **named)
+        answer: Answer = self.answers[key]
+        return answer
+
+    return update_wrapper(ask, question)
+
+
+class Btf:
+    """Types of one kernel. Raises OplineError if the bytes are not BTF that can be read here.
+
+    ``answers``: what is known of it already, by question; then the bytes are decoded when a new question is asked.
+    """
+
+    def __init__(self, data: bytes, where: str = "BTF", answers: dict[str, Any] | None = None) -> None:
         self._where = where
+        self.answers: dict[str, Any] = {} if answers is None else answers
+        self._known = len(self.answers)
+        self._data: bytes | None = data  # until it is decoded
+        if not self.answers:
+            self.decode()
+
+    def decode(self) -> None:
+        """Go through the bytes, once. Raises OplineError."""
+        if self._data is None:
+            return
+        data, self._data, where = self._data, None, self._where
         if len(data) < 24 or int.from_bytes(data[:2], "little") != _MAGIC:
             raise OplineError(f"{where}: not BTF of this machine's byte order")
         header, types, types_size, strings, strings_size = (
@@ -56,11 +96,18 @@ class Btf:
     def of_kernel(cls, path: Path = KERNEL_BTF) -> Btf:
         """The running kernel's types. Raises OplineError if it has none."""
         try:
-            return cls(path.read_bytes(), str(path))
+            data = path.read_bytes()
         except OSError as error:
             raise OplineError(
                 f"{path}: {error.strerror}; block events need a kernel built with CONFIG_DEBUG_INFO_BTF"
             ) from error
+        return cls(data, str(path), _kept_answers(_name_of(data)))
+
+    def keep(self) -> None:
+        """Keep what was answered about the running kernel, for the next recording."""
+        if len(self.answers) > self._known:
+            told = {key: _to_json(answer) for key, answer in self.answers.items()}
+            kept.write(_name_of(KERNEL_BTF.read_bytes()), json.dumps(told))
 
     def _walk(self) -> None:
         words, at, position, end = self._words, self._at, 0, len(self._words)
@@ -116,6 +163,7 @@ class Btf:
                     return offset + found[0], found[1]
         return None
 
+    @_once
     def offset(self, struct: str, path: str) -> int | None:
         """Byte offset of a member (``bi_iter.bi_sector``); None if there is no such structure or member."""
         type_id = self._named(struct, (_STRUCT, _UNION))
@@ -130,6 +178,7 @@ class Btf:
             type_id = self._bare(found[1])
         return total // 8
 
+    @_once
     def enumerator(self, name: str) -> int | None:
         """Value of an enumerator of whatever enumeration; None if there is none of that name."""
         offset = self._string_offset(name)
@@ -143,22 +192,26 @@ class Btf:
                     return words[i + 1]
         return None
 
+    @_once
     def tracepoints(self) -> list[str]:
         """Names of all tracepoints, of the kernel itself and not of modules, sorted."""
         head = "btf_trace_"
         names = (self._string(at) for at in self._by_name if at)
         return sorted(name.removeprefix(head) for name in names if name.startswith(head))
 
+    @_once
     def tracepoint_type(self, name: str) -> int | None:
         """The number of the type that describes a tracepoint; None if the kernel does not have it."""
         return self._named(f"btf_trace_{name}", (_TYPEDEF,))
 
+    @_once
     def function(self, name: str) -> int | None:
         """The number of the type that describes a function; None if the kernel does not have it."""
         offset, words = self._string_offset(name), self._words
         found = (t for t, at in enumerate(self._at) if words[at] == offset and words[at + 1] >> 24 & 0x1F == _FUNC)
         return None if offset is None else next(found, None)
 
+    @_once
     def tracepoint(self, name: str) -> list[Argument] | None:
         """Arguments of a tracepoint, in order; None if the kernel does not have it."""
         typedef = self.tracepoint_type(name)
@@ -182,3 +235,27 @@ class Btf:
         target = self._bare(words[self._at[bare] + 2])
         named = self._kind(target) == _STRUCT and words[self._at[target]]
         return Argument(self._string(words[self._at[target]]) if named else None, typedef)
+
+
+def _name_of(data: bytes) -> str:
+    return f"btf-{hashlib.sha256(data).hexdigest()}"
+
+
+def _to_json(answer: Any) -> Any:
+    return {"arguments": [astuple(a) for a in answer]} if _is_arguments(answer) else answer
+
+
+def _is_arguments(answer: Any) -> bool:
+    return isinstance(answer, list) and all(isinstance(item, Argument) for item in answer)
+
+
+def _kept_answers(name: str) -> dict[str, Any]:
+    """What was kept of a kernel; nothing if nothing was, or what was kept is damaged."""
+    try:
+        found = json.loads(kept.read(name) or b"{}")
+        return {
+            key: [Argument(*of) for of in answer["arguments"]] if isinstance(answer, dict) else answer
+            for key, answer in found.items()
+        }
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return {}

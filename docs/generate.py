@@ -64,9 +64,11 @@ def losses() -> None:
     """Every loss that the ledger can hold."""
     from opline.losses import LOSSES
 
-    print("| loss | severity | origin | what it means, what to do |\n|---|---|---|---|")
-    for loss in LOSSES:
-        print(f"| `{loss.name}` | {loss.severity.value} | {loss.origin.value} | {loss.advice} |")
+    for origin in dict.fromkeys(loss.origin for loss in LOSSES):
+        print(f"### Origin: {origin.value}\n\n| loss | severity | what it means, what to do |\n|---|---|---|")
+        for loss in (loss for loss in LOSSES if loss.origin is origin):
+            print(f"| `{loss.name}` | {loss.severity.value} | {loss.advice} |")
+        print()
 
 
 def fate_names() -> list[tuple[str, str]]:

@@ -29,6 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow.dataset  # noqa: F401 -- read_table loads it, with pandas: here once, not in each process
 from tests.lib.damages import DAMAGES, Files
 from tests.lib.recorded import HERE, model_of
 from tests.readers.test_readers import plain

@@ -16,6 +16,7 @@ PYTHONPATH=correlator/native/build/asan/room, LD_PRELOAD of clang's shared run-t
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import random
@@ -33,6 +34,8 @@ from typing import Any
 
 from tests.faults.kinds import KINDS, Kind, prepare
 
+import opline as correlator
+import opline_analyses as analyses
 from opline_analyses.cli import main as opline
 
 EXIT_STATUSES = (0, 1, 2, 3)
@@ -149,6 +152,16 @@ class Limits:
     mib: int = 512
 
 
+def load_modules() -> None:
+    """Loads every module of opline, with the libraries that they import. The processes of the commands inherit them:
+    loading took most of the time of a command.
+    """
+    for package in (correlator, analyses):
+        root = Path(str(package.__file__)).parent
+        for file in sorted(root.rglob("[!_]*.py")):
+            importlib.import_module(".".join((package.__name__, *file.relative_to(root).with_suffix("").parts)))
+
+
 def judged(command: Sequence[str], limits: Limits) -> Outcome:
     """Run the command in a process of its own."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -226,12 +239,18 @@ def mutants(kind: Kind, folder: Path, count: int, chance: random.Random) -> Iter
         yield file, way.__name__, way(file.read_bytes(), chance)
 
 
-def sound_faults(kind: Kind, folder: Path, limits: Limits) -> Counter[str]:
-    """What the commands do not do right with sound files of a kind."""
+def sound_faults(kind: Kind, folder: Path, limits: Limits, tried: set[tuple[str, ...]]) -> Counter[str]:
+    """What the commands do not do right with sound files of a kind. ``tried``: commands that another kind ran already;
+    the commands of this kind join them.
+    """
     faults: Counter[str] = Counter()
     files = kind.files if "{file}" in str(kind.commands) else kind.files[:1]
     for words, name in product(kind.commands, files):
-        outcome = judged(command_of(words, folder, folder / name), limits)
+        command = command_of(words, folder, folder / name)
+        if tuple(command) in tried:
+            continue
+        tried.add(tuple(command))
+        outcome = judged(command, limits)
         if outcome.status != 0 or outcome.fault:
             faults[f"{kind.name}, sound, opline {' '.join(words)}: {outcome.fault or outcome.said}"] += 1
         clear(folder)
@@ -251,11 +270,13 @@ def run(
     with tempfile.TemporaryDirectory(prefix="opline-faults-") as where:
         folder = Path(where)
         prepare(folder)
+        load_modules()
+        tried: set[tuple[str, ...]] = set()
         for kind in KINDS:
             if only and only not in kind.name:
                 continue
             if sound:
-                faults += sound_faults(kind, folder, limits)
+                faults += sound_faults(kind, folder, limits, tried)
             chance = random.Random(f"{seed} {kind.name}")
             statuses: Counter[int] = Counter()
             before = faults.total()

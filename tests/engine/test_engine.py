@@ -29,9 +29,15 @@ from opline_analyses.cli import main
 from opline_analyses.engine.interface import REFUSED, Failure, Item, engine_of
 from opline_analyses.engine.processes import run_here
 
-NAMES = ("demo-qd4", "app-sync-qd4-nvme", "app-uring-qd16-nvme")
+NAMES = ("demo-kernel", "app-sync-2m-nvme-split", "app-libaio-qd8-dmlinear")
 COMMANDS = (("stages",), ("hist", "0.5", "--csv"), ("iostat", "0.5", "--json"))
 OPTIONS: dict[str, Any] = {"model": None, "reader": None, "all_programs": False, "filters": {}, "tainted": False}
+# An idle worker takes 7 % of a CPU to profile itself and to watch the machine.
+UNWATCHED = {
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+    "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "60s",
+    "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "5s",
+}
 T = TypeVar("T")
 Opline = Callable[..., subprocess.CompletedProcess[str]]
 Capture = pytest.CaptureFixture[str]
@@ -70,7 +76,14 @@ class Workers:
         argv = [sys.executable, "-m", f"distributed.cli.{name}", *map(str, arguments)]
         with self.log.open("ab") as log:
             self.processes.append(
-                subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+                subprocess.Popen(
+                    argv,
+                    env=os.environ | UNWATCHED,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
             )
 
     def close(self) -> None:

@@ -111,7 +111,7 @@ def test_each_loss_and_each_gap_is_said_by_name(
     ended, figures, err = said(capfd, words[0], together, *words[1:], "--engine", "processes:2")
     assert ended == 0 and figures
     assert of_one(err.replace("/together/", "/alone/").splitlines()) == of_one(first)
-    for engine in ("processes:1", "processes:4", f"dask:{dask}") if words[0] == "stages" else ():
+    for engine in ("processes:4", f"dask:{dask}") if words[0] == "stages" else ():
         ended, out, err = said(capfd, words[0], together, *words[1:], "--engine", engine)
         assert (ended, out) == (0, figures), engine
         assert of_one(err.splitlines()) == of_one(again), engine

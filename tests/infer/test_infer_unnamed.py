@@ -76,6 +76,7 @@ def test_without_names_the_same_keys_ends_and_threads_are_found(
     seen = reading.read_events(where)
     names: Names = {}
     blind: Events = seen._replace(events=numbered(seen.events, names), hex_fields=frozenset())
+    monkeypatch.setattr(reading, "read_events", lambda _: seen)
     with_names = described(model_of(infer(where)), names)
     monkeypatch.setattr(reading, "read_events", lambda _: blind)
     text = infer(where)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -55,15 +56,20 @@ class Events(NamedTuple):
     cut: bool
 
 
-class _Seen(NamedTuple):
-    hexes: set[str]
-    probed: set[str]
-    threads: dict[tuple[str, int], tuple[int, int, str]]  # of whole requests: host, kernel's number → pid, tid, name
+@dataclass
+class _Seen:
+    hexes: set[str] = field(default_factory=set)
+    probed: set[str] = field(default_factory=set)
+    # of whole requests: host, kernel's number → pid, tid, name
+    threads: dict[tuple[str, int], tuple[int, int, str]] = field(default_factory=dict)
+    # process, thread and name by the text of an event's contexts, which mostly is that of an earlier event
+    about: dict[str, tuple[int, int | None, str]] = field(default_factory=dict)
+    left: int = MOST_EVENTS + 1  # of the application: lines are in order of time, and later ones are not looked at
 
 
 def read_events(trace: Path) -> Events:
     """The application's events and its system calls. Raises OplineError, TraceError."""
-    seen = _Seen(set(), set(), {})
+    seen = _Seen()
     with scratch("infer") as folder:
         lines, cut = _printed(trace, "*:*", Path(folder) / "events")
         named = sorted(_all(lines, seen), key=_ts)
@@ -126,30 +132,42 @@ def _lines(place: Path) -> Iterator[str]:
 
 def _parsed(line: str, seen: _Seen) -> Event | None:
     """None for what is no event of an application."""
-    found = _LINE.match(line)
-    if found is None:
+    match = _LINE.match(line)
+    if match is None:
         return None
-    ts, host, channel, name, groups = found.groups()
+    ts, host, channel, name, groups = match.groups()
     provider, _, rest = name.partition(":")
     if name in _WHOLE:
         return _queued(int(ts), host, rest, _fields(groups.partition("}, {")[2], set()), seen)
     own = name in ("syscall:" + rest, "block:block_bio_queue")
     if provider in _OWN and not own:
         return None
+    if rest and not own and not seen.left:
+        return None
     context, _, payload = groups.partition("}, {")
-    about = _fields(context, set())
     fields = _fields(payload, seen.hexes)
     if own:  # opline's collector's: the thread is in its fields
-        name, about = rest, fields
+        name, about = rest, _about(fields)
+    elif (found := seen.about.get(context)) is not None:
+        about = found
+    else:
+        about = seen.about[context] = _about(_fields(context, set()))
     if own and isinstance(kernel_time := fields.get("ktime"), int):
         ts = str(kernel_time)
-    tid = _number(about, "vtid", "tid", "pthread_id")
+    pid, tid, comm = about
     if tid is None:
         return None
-    thread = host, _number(about, "vpid", "pid") or 0, tid
     if channel == PROBES:
         seen.probed.add(provider)
-    return Event(int(ts), name, thread, str(about.get("procname", about.get("comm", ""))), fields)
+    if rest and not own:
+        seen.left -= 1
+    return Event(int(ts), name, (host, pid, tid), comm, fields)
+
+
+def _about(fields: dict[str, int | str]) -> tuple[int, int | None, str]:
+    """Process, thread and the name of the thread."""
+    pid, tid = _number(fields, "vpid", "pid") or 0, _number(fields, "vtid", "tid", "pthread_id")
+    return pid, tid, str(fields.get("procname", fields.get("comm", "")))
 
 
 def _queued(ts_ns: int, host: str, kind: str, fields: dict[str, int | str], seen: _Seen) -> Event | None:

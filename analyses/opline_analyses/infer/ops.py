@@ -154,9 +154,18 @@ def stitch(
     current: dict[Thread, int | None] = {}
     known: dict[tuple[object, ...], int] = {}
     over: set[int] = set()
+    special = {*nobodys, *begins, *ends, *visitors}
+    plain = {name for name, own in per_name.items() if not own and name not in special}
     for number, event in enumerate(events):
-        keys = [(s, (s.name, *key)) for s in per_name[event.name] if (key := s.key_of(event)) is not None]
-        op: int | None
+        if event.name in plain:  # most events
+            op = current.get(event.thread)
+            done.ops.append(op)
+            done.sure.append(False)
+            if op is not None:
+                done.events_of[op].append(number)
+            continue
+        own = per_name[event.name]
+        keys = [(s, (s.name, *key)) for s in own if (key := s.key_of(event)) is not None]
         finding = [key for s, key in keys if event.name not in s.starts]
         if event.name in nobodys:
             op = None
@@ -168,7 +177,7 @@ def stitch(
             op = next((known[key] for key in finding if key in known), None)
         else:
             op = current.get(event.thread)
-        if op in over and all(s.kind == "process" for s, _ in keys) and keys:
+        if op in over and keys and all(s.kind == "process" for s, _ in keys):
             op = None  # the process is at something else
         done.ops.append(op)
         done.sure.append(op is not None and (bool(finding) or event.name in begins))
@@ -176,7 +185,8 @@ def stitch(
             current[event.thread] = op
         if op is not None:
             done.events_of[op].append(number)
-            known.update((key, op) for _, key in keys)
+            for _, key in keys:
+                known[key] = op
             if event.name in ends and _ends(event, ends[event.name]):
                 over.add(op)  # but for threads that are at it still
                 current[event.thread] = None

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from itertools import combinations
 
 from opline_analyses.infer.events import Event
@@ -28,6 +29,7 @@ Slot = tuple[str, str]  # event, field
 Uses = dict[str, tuple[str, ...]]
 
 
+@cache
 def is_numbered(field: str) -> bool:
     """Its name says only which argument it is."""
     return _NUMBERED.fullmatch(field) is not None

@@ -25,7 +25,7 @@ WINDOWS = ("--since", "1", "--until", "1.5"), ("--window", "1:1.5"), ("--window"
     "command", ["log", "requests", "hist --csv", "heatmap --csv", "ops --json", "stages", "csv", "why --csv"]
 )
 def test_a_window_has_three_forms(run_of: RunOf, printed: Printed, command: str) -> None:
-    path = run_of("fio-psync-qd1-nvme").path
+    path = run_of("fdatasync-2-queues").path
     name, *options = command.split()
     whole, *forms = (printed(name, path, *options, *words) for words in ((), *WINDOWS))
     assert len(set(forms)) == 1 and forms[0] != whole

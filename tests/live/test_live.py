@@ -24,7 +24,7 @@ from opline_analyses.live.feed import Feed
 from opline_analyses.live.watch import RingStream, _tell
 from opline_analyses.runs.run import open_run
 
-TRACES = ("fio-libaio-qd16-hdd-bfq", "ptr-buf-fsync1-ext4")
+TRACES = ("app-libaio-qd32-hdd-bfq-seq", "ptr-buf-fsync1-ext4")
 NUMBERS = {name: number for number, name in enumerate(KINDS[:14])}
 RECORD = struct.Struct("<6Q4IIiiIHBbi16s")  # struct block_event of tracepoints/block_event.h
 NO_QUEUE = 0xFFFF << 32  # where `parent` of other events is: of a request that no queue is known of

@@ -311,11 +311,14 @@ def test_odd_addresses_are_refused(url: str, demo: Correlated, capsys: pytest.Ca
     assert "--send takes an address like" in capsys.readouterr().err
 
 
-def test_otlps_json_is_its_protobuf(demo: Correlated, tmp_path: Path) -> None:
+def test_otlps_json_is_its_protobuf(run_of: RunOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By protobuf's own reader of JSON, but for ids, which are hexadecimal in OTLP."""
-    request = ExportTraceServiceRequest.FromString(exported(demo.path, "otlp", tmp_path))
+    monkeypatch.setattr("opline_analyses.export.otlp.PART_OPS", 100)
+    run = run_of("demo-kernel").path
+    request = ExportTraceServiceRequest.FromString(exported(run, "otlp", tmp_path))
+    assert len(request.resource_spans) > 2
     found = ExportTraceServiceRequest()
-    for line in exported(demo.path, "otlp-json", tmp_path).splitlines():
+    for line in exported(run, "otlp-json", tmp_path).splitlines():
         part = json.loads(line)
         for span in part["resourceSpans"][0]["scopeSpans"][0]["spans"]:
             for key in {"traceId", "spanId", "parentSpanId"} & set(span):

@@ -57,7 +57,7 @@ def tags_of(span: Span) -> set[tuple[str, str, Any]]:
 
 @pytest.fixture
 def demo(run_of: RunOf) -> Correlated:
-    return run_of("demo-qd4")
+    return run_of("demo-kernel")
 
 
 @pytest.mark.parametrize("form", ["otlp", "otlp-json"])
@@ -91,7 +91,7 @@ def test_otlp_is_read_as_the_runs_tables_have_it(form: str, demo: Correlated, tm
 def test_what_is_sent_comes_to_the_collectors_receiver(
     form: str, demo: Correlated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("opline_analyses.export.otlp.PART_OPS", 500)
+    monkeypatch.setattr("opline_analyses.export.otlp.PART_OPS", 50)
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"127.0.0.1:{free.getsockname()[1]}"
     pipe = subprocess.PIPE

@@ -176,7 +176,7 @@ def test_what_is_lost_or_cannot_be_read_is_told(tmp_path: Path, capfd: pytest.Ca
     assert "its own time is of another clock" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["demo-kernel", "fio-libaio-qd16-hdd-bfq"])
+@pytest.mark.parametrize("name", ["demo-kernel", "fdatasync-2-queues"])
 def test_its_events_are_those_of_the_trace(
     trace: Callable[[str], Path], tmp_path: Path, printed: Printed, name: str
 ) -> None:

@@ -58,7 +58,7 @@ def value_of(field: Any) -> Any:
     return float(field) if isinstance(field, bt2._RealFieldConst) else int(field)
 
 
-@pytest.mark.parametrize("name", ["app-sync-qd1-vblk", "demo-kernel"])
+@pytest.mark.parametrize("name", ["app-sync-2m-nvme-split", "demo-kernel"])
 def test_each_value_is_the_librarys(trace: Trace, said: Said, name: str) -> None:
     folder = trace(name)
     expected = [
@@ -73,7 +73,7 @@ def test_each_value_is_the_librarys(trace: Trace, said: Said, name: str) -> None
         assert all(list(row) == MEMBERS for row in found)
 
 
-@pytest.mark.parametrize("name", ["demo-kernel", "demo-qd4", "discard-tiny-buffers"])
+@pytest.mark.parametrize("name", ["demo-kernel", "discard-tiny-buffers"])
 def test_csv_has_the_members_of_json_and_the_order_of_the_lines(trace: Trace, said: Said, name: str) -> None:
     found = objects(said(trace(name), "--json"))
     rows = list(csv.reader(io.StringIO(said(trace(name), "--csv"), newline="")))
@@ -127,7 +127,7 @@ def numbers_of(rows: list[dict[str, Any]], name: str) -> list[int]:
     return sorted({row["fields"][name] for row in rows if name in row["fields"]})
 
 
-@pytest.mark.parametrize("name", ["demo-kernel", "demo-qd4", "app-libaio-qd8-dmlinear"])
+@pytest.mark.parametrize("name", ["demo-kernel", "app-libaio-qd8-dmlinear"])
 def test_filters_mean_what_the_rows_say(trace: Trace, said: Said, name: str) -> None:
     """By device, process, thread and name, alone and together; what does not say it is not meant."""
     folder = trace(name)

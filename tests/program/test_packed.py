@@ -5,10 +5,12 @@ file has none of the names.
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 import shutil
 import zipfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -77,16 +79,21 @@ def test_an_anonymous_file_has_none_of_the_names(
     assert main(["pack", str(folder), "--anonymous", "-o", str(file)]) == 0
     capsys.readouterr()
     columns = [(t.name, c.name) for t in TABLES for c in t.columns if c.type in ("dict", "text") and c.name in NAMES]
-    names: set[str] = set()
-    for table, column in columns:
-        asked = f'SELECT DISTINCT "{column}"::VARCHAR AS name FROM all_{table} WHERE name IS NOT NULL'
-        asked = asked if table in ("ops", "requests", "bios") else asked.replace("all_", "")
-        for run, of in ((folder, names), (file, set[str]())):
-            assert main(["sql", str(run), asked, "--csv"]) == 0
-            of |= {line for line in capsys.readouterr().out.splitlines()[1:] if line}
-            if run == file:
-                assert all(re.fullmatch(rf"{NAMES[column]}-\d+( → {NAMES[column]}-\d+)*", name) for name in of)
+    whole = {table: f"all_{table}" for table in ("ops", "requests", "bios")}
+    asked = " UNION ALL ".join(
+        f"SELECT DISTINCT '{column}' AS of, \"{column}\"::VARCHAR AS name FROM {whole.get(table, table)}"
+        for table, column in columns
+    )
+    rows = {}
+    for run in (folder, file):
+        assert main(["sql", str(run), f"SELECT * FROM ({asked}) WHERE name IS NOT NULL", "--csv"]) == 0
+        rows[run] = list(csv.DictReader(io.StringIO(capsys.readouterr().out, newline="")))
+    names = {row["name"] for row in rows[folder] if row["name"]}
     assert len(names) > 20
+    assert Counter(row["of"] for row in rows[file]) == Counter(row["of"] for row in rows[folder])
+    for row in rows[file]:
+        stem = NAMES[row["of"]]
+        assert re.fullmatch(rf"{stem}-\d+( → {stem}-\d+)*", row["name"]) or not row["name"]
     content = file.read_bytes()
     with zipfile.ZipFile(file) as archive:
         content += b"".join(archive.read(name) for name in archive.namelist())

@@ -15,6 +15,7 @@ import json
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from opline._core import Core
@@ -37,35 +38,46 @@ class Line:
     payload: dict[str, Any] = field(default_factory=dict)
 
 
+NUMBER, DECIMAL = re.compile(r"-?\d+|0x[0-9a-fA-F]+"), re.compile(r"-?\d+\.\d+(e\d+)?")
+
+
 def value_of(text: str) -> int | float | str:
     """A number where it looks like one, else the text."""
-    if re.fullmatch(r"-?\d+|0x[0-9a-fA-F]+", text):
+    if NUMBER.fullmatch(text):
         return int(text, 0)
-    if re.fullmatch(r"-?\d+\.\d+(e\d+)?", text):
+    if DECIMAL.fullmatch(text):
         return float(text)
     return text
+
+
+@cache
+def relayed() -> frozenset[str]:
+    """Providers of events that a shim's collector passes on. The table looks into folders for them."""
+    return frozenset(table.relayed())
+
+
+@cache
+def places_of(name: str, key: str) -> tuple[tuple[bool, str], ...]:
+    """Where a value of an event belongs: whether to the context, and the name there."""
+    if name.startswith("sched_"):  # `tid` is the woken thread, `by` and `by_comm` the context
+        return ((key in (*BY, "cpu", "host", "pid"), BY.get(key, key)),)
+    if name.partition(":")[0] in relayed() and key in (*CONTEXT, "cpu"):
+        return ((False, CONTEXT[key][0] if key in CONTEXT else key),)
+    from_bpf = name.startswith(("syscall:", "sched:process_")) and key != "host"
+    place = key in (*CONTEXT, "cpu", "host", "stream") and not from_bpf, key.removeprefix(":")
+    in_both = key in ("tid", "comm") and ":" not in name and name.startswith("block_")
+    return (place, (False, key)) if in_both else (place,)
 
 
 def parse_line(text: str) -> Line:
     """Raises ValueError for a line that is no event."""
     ts, name, *pairs = text.split()
     line = Line(int(ts), name)
-    relayed = name.partition(":")[0] in table.relayed()
     for pair in pairs:
         key, _, raw = pair.partition("=")
-        if name.startswith("sched_"):  # `tid` is the woken thread, `by` and `by_comm` the context
-            where = line.context if key in (*BY, "cpu", "host", "pid") else line.payload
-            where[BY.get(key, key)] = value_of(raw)
-            continue
-        if relayed and key in (*CONTEXT, "cpu"):
-            line.payload[CONTEXT[key][0] if key in CONTEXT else key] = value_of(raw)
-            continue
-        kernel_payload = key in ("tid", "comm") and ":" not in name
-        from_bpf = name.startswith(("syscall:", "sched:process_")) and key != "host"
-        where = line.context if key in (*CONTEXT, "cpu", "host", "stream") and not from_bpf else line.payload
-        where[key.removeprefix(":")] = value_of(raw)
-        if kernel_payload and name.startswith("block_"):
-            line.payload[key] = where[key]
+        value = value_of(raw)
+        for in_context, field_name in places_of(name, key):
+            (line.context if in_context else line.payload)[field_name] = value
     return line
 
 

@@ -220,7 +220,7 @@ WAYS = (
 )
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(st.data(), st.integers(1, 4), st.integers(1, 5), st.booleans(), st.booleans())
 def test_whatever_comes_between(data: st.DataObject, streams: int, ops: int, large: bool, text: bool) -> None:
     check([data.draw(bursts(ops)) for _ in range(streams)], large, text)

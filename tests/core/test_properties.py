@@ -83,7 +83,7 @@ def correlate(lines: list[Line], drain_every: int = 0) -> Driver:
     return driver
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(events)
 def test_laws_hold_for_any_events(generated: list[Any]) -> None:
     lines = lines_of(generated)
@@ -94,7 +94,7 @@ def test_laws_hold_for_any_events(generated: list[Any]) -> None:
 unordered = st.lists(st.tuples(st.integers(-40, 40), st.one_of(app_event(), app_event(), block_event())), max_size=60)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(unordered)
 def test_laws_hold_though_times_go_back(generated: list[tuple[int, Any]]) -> None:
     lines = lines_of([(step_ns, *event[1:]) for step_ns, event in generated])

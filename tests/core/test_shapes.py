@@ -122,7 +122,7 @@ def both(lines: list[Line], plan: str = PLAN) -> tuple[list[Any], list[Any]]:
     return found[0], found[1]
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(alike())
 def test_ops_alike(lines: list[Line]) -> None:
     shaped, each = both(lines)
@@ -160,14 +160,14 @@ def with_requests(draw: st.DrawFn) -> list[Line]:
     return sorted(lines, key=lambda line: line.ts_ns)
 
 
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(with_requests())
 def test_ops_with_a_request(lines: list[Line]) -> None:
     shaped, each = both(lines)
     assert shaped == each
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(events)
 def test_any_events(generated: list[Any]) -> None:
     shaped, each = both(lines_of(generated))
@@ -219,7 +219,7 @@ def runs_of_one_op(draw: st.DrawFn) -> list[Line]:
     return lines
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(runs_of_one_op())
 def test_threads_that_go_on_with_an_op(lines: list[Line]) -> None:
     short, general = both(lines, KEYS_ALONE)

@@ -78,7 +78,7 @@ def correlated(generated: list[Step], plan: str) -> Driver:
     return driver
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(steps)
 def test_links(generated: list[Step]) -> None:
     driver = correlated(generated, PLAN)

@@ -60,7 +60,7 @@ def _sane(text: str) -> None:
         assert model.bios or model.requests or any(p["role"] == "begin" for p in plan["points"])
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(
     st.dictionaries(_WORDS, _TREES, max_size=4),
     st.dictionaries(_WORDS, _TREES, max_size=4),
@@ -95,7 +95,7 @@ def test_a_damaged_model_gives_problems_or_a_plan(text: str, data: st.DataObject
     _sane("\n".join(lines))
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(st.text())
 def test_any_text_gives_problems(text: str) -> None:
     _sane(text)

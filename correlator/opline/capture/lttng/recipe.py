@@ -57,6 +57,8 @@ KERNEL_EVENTS = (
     "block_*", "lttng_statedump_block_device", "lttng_statedump_process_pid_ns", "sched_process_fork",
     "sched_process_exec", "sched_process_exit",
 )  # fmt: skip
+#: The modules that have these events and the states' (lttng-modules 2.13, src/probes); system calls need none.
+KERNEL_PROBES = ("block", "sched", "statedump")
 #: What threads did, unless that is not wanted.
 STATE_EVENTS = ("sched_switch", "sched_wakeup", "sched_wakeup_new", "sched_waking")
 KERNEL_SYSCALLS = (

@@ -19,7 +19,7 @@ import socket
 import struct
 import subprocess
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -243,10 +243,11 @@ def _is_shared(path: Path) -> bool:
     return shared
 
 
-def attach(mode: str, state: State, mask: Iterable[int], kernel: bool) -> Sessiond:
+def attach(mode: str, state: State, mask: Iterable[int], kernel: bool, probes: Sequence[str] = ()) -> Sessiond:
     """The daemon for a recording. ``mode``: ``auto`` (the running one, else a private one), ``private``, ``system``.
 
-    ``kernel``: the private daemon shall load lttng-modules. SIGUSR1 must be blocked by the caller.
+    ``kernel``: the private daemon shall load lttng-modules; ``probes``: of the modules with events these, else all
+    forty. SIGUSR1 must be blocked by the caller.
     """
     if shutil.which("lttng") is None or shutil.which("lttng-sessiond") is None:
         raise OplineError("lttng and lttng-sessiond are not installed: apt install lttng-tools")
@@ -257,10 +258,10 @@ def attach(mode: str, state: State, mask: Iterable[int], kernel: bool) -> Sessio
         return Sessiond("system", str(client.parent), None, None, (), frozenset(mask))
     if mode == "system":
         raise OplineError("no session daemon is running: start one (lttng-sessiond -d), or leave out --sessiond system")
-    return _start_private(state, frozenset(mask), kernel)
+    return _start_private(state, frozenset(mask), kernel, probes)
 
 
-def _start_private(state: State, mask: frozenset[int], kernel: bool) -> Sessiond:
+def _start_private(state: State, mask: frozenset[int], kernel: bool, probes: Sequence[str]) -> Sessiond:
     home = state.folder / secrets.token_urlsafe(16)
     rundir = home / ".lttng"
     rundir.mkdir(parents=True)
@@ -281,6 +282,8 @@ def _start_private(state: State, mask: frozenset[int], kernel: bool) -> Sessiond
     argv = ["lttng-sessiond", "--sig-parent", f"--apps-sock={bound}"]
     if not kernel:
         argv.append("--no-kernel")
+    elif probes:
+        argv.append(f"--kmod-probes={','.join(probes)}")
     if root and not isolated and answers(SYSTEM_RUNDIR / _CLIENT_SOCKET):
         raise OplineError("a second session daemon needs a mount namespace, forbidden here: use --sessiond system")
     if propagation is not None:

@@ -41,6 +41,13 @@ class Stitched:
     begins: set[str]
     roots: set[str]  # events with which a key that an op begins with comes up
 
+    def add(self, number: int, op: int | None, *, sure: bool) -> None:
+        """The next event's op; ``sure``: it begins there, or a key names it."""
+        self.ops.append(op)
+        self.sure.append(sure)
+        if op is not None:
+            self.events_of[op].append(number)
+
 
 def links_of(spaces: Sequence[Space], events: Sequence[Event]) -> Links:
     """Finds the parent of each space at each of its first events."""
@@ -144,11 +151,10 @@ def stitch(
     thread passes for another's op, and goes on with its own. ``early``: of an event with which a key comes up the one
     before it, where the op begins.
     """
-    ends = ends or {}
+    ends, early = dict(ends or {}), dict(early or {})
     links = links_of(spaces, events)
     per_name = {name: [s for s in spaces if name in s.uses] for name in {event.name for event in events}}
-    roots = {n for n, parent in links.parent.items() if parent is None and _only_first(n, per_name[n])}
-    early = early or {}
+    roots = _roots(links, per_name)
     begins = {*begins, *early.values()} | (roots - early.keys())
     done = Stitched([], [], [], links, begins, roots)
     current: dict[Thread, int | None] = {}
@@ -158,11 +164,7 @@ def stitch(
     plain = {name for name, own in per_name.items() if not own and name not in special}
     for number, event in enumerate(events):
         if event.name in plain:  # most events
-            op = current.get(event.thread)
-            done.ops.append(op)
-            done.sure.append(False)
-            if op is not None:
-                done.events_of[op].append(number)
+            done.add(number, current.get(event.thread), sure=False)
             continue
         own = per_name[event.name]
         keys = [(s, (s.name, *key)) for s in own if (key := s.key_of(event)) is not None]
@@ -177,20 +179,25 @@ def stitch(
             op = next((known[key] for key in finding if key in known), None)
         else:
             op = current.get(event.thread)
-        if op in over and keys and all(s.kind == "process" for s, _ in keys):
-            op = None  # the process is at something else
-        done.ops.append(op)
-        done.sure.append(op is not None and (bool(finding) or event.name in begins))
+        if op in over and _of_the_process(keys):
+            op = None  # it is at something else
+        done.add(number, op, sure=op is not None and (bool(finding) or event.name in begins))
         if event.name not in nobodys and not (event.name in visitors and op != current.get(event.thread)):
             current[event.thread] = op
         if op is not None:
-            done.events_of[op].append(number)
-            for _, key in keys:
-                known[key] = op
+            known.update((key, op) for _, key in keys)
             if event.name in ends and _ends(event, ends[event.name]):
                 over.add(op)  # but for threads that are at it still
                 current[event.thread] = None
     return done
+
+
+def _roots(links: Links, per_name: Mapping[str, Sequence[Space]]) -> set[str]:
+    return {n for n, parent in links.parent.items() if parent is None and _only_first(n, per_name[n])}
+
+
+def _of_the_process(keys: Sequence[tuple[Space, tuple[object, ...]]]) -> bool:
+    return bool(keys) and all(space.kind == "process" for space, _ in keys)
 
 
 def _soft(keys: Sequence[tuple[Space, tuple[object, ...]]], event: Event) -> bool:

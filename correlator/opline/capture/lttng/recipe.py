@@ -104,6 +104,11 @@ class Globs:
     block: bool = False
     exclude: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
+    @property
+    def kernel_probes(self) -> tuple[str, ...]:
+        """The modules with the kernel's events of a recording, where these are known: else empty."""
+        return () if self.kernel_events else KERNEL_PROBES
+
 
 def sort_globs(claims: Iterable[str]) -> Globs:
     """Tell user-space globs (``provider:event``) from kernel ones, and from the block events of the collector.

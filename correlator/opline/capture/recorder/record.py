@@ -168,8 +168,7 @@ class Recorder:
         if probes:
             sources.place_probes(probes, program, self._pids)
         modules = may_kernel and machine.lttng_modules() is not None
-        few = () if globs.kernel_events else recipe.KERNEL_PROBES
-        daemon = self._daemon = attach(options.sessiond, state, self.signals.mask, modules, few)
+        daemon = self._daemon = attach(options.sessiond, state, self.signals.mask, modules, globs.kernel_probes)
         for shim in shims().values():
             if shim.library in options.preload:
                 notes += shim.warnings(daemon.child is not None)

@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 import platform
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -127,3 +129,10 @@ def test_kept_programs_are_those_that_were_compiled(own: Path, monkeypatch: pyte
     file.write_bytes(text[:-100])
     assert collected() == first
     assert file.read_bytes() == text
+
+
+@pytest.mark.live
+def test_who_only_looks_keeps_nothing(own: Path) -> None:
+    done = subprocess.run([sys.executable, "-m", "opline.capture.collectors.collector", "--check"], check=False)
+    assert done.returncode == 0
+    assert not own.exists()

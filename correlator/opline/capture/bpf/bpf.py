@@ -130,8 +130,8 @@ class Collector:
     with the scheduler states of their threads; ``chains``: with who woke them, and the states of these threads, too;
     ``stacks``: with the kernel stacks of long waits. The attributes say whether. ``records``: a pipe into which block
     events go as they are, instead of a session (opline.readers.ring). ``requests``: a folder for the trace of whole
-    requests, instead of single block events; ``trace``: one for the trace of all else. Raises OplineError, one line
-    that says what is missing.
+    requests, instead of single block events; ``trace``: one for the trace of all else. ``keep``: what took long is kept
+    for the next recording. Raises OplineError, one line that says what is missing.
     """
 
     def __init__(
@@ -147,6 +147,7 @@ class Collector:
         tree: bool = False,
         requests: Path | None = None,
         trace: Path | None = None,
+        keep: bool = True,
     ) -> None:
         if os.geteuid() != 0:
             raise OplineError("block events through BPF need root")
@@ -180,11 +181,12 @@ class Collector:
             "BIO_WALK": _BIO_WALK, "BIOS_AT_ONCE": _BIOS_AT_ONCE, "OWN_WALK": _OWN_WALK, "OWN_BIOS": _OWN_BIOS,
             "STATES_MOST": max(ring_bytes // 2 // _RECORD_BYTES // possible_cpus(), _STATES_LEAST),
         }  # fmt: skip
-        btf.keep()
+        if keep:
+            btf.keep()
         self._records = records
         library = BRIDGE if records is None else LIVE_BRIDGE
         more = "" if requests is None else program_text(library)
-        self._bridge = Bridge(library, "the BPF programs", KINDS, self._definitions, ring_bytes, period_ns, more)
+        self._bridge = Bridge(library, "the BPF programs", KINDS, self._definitions, ring_bytes, period_ns, more, keep)
         if records is not None:
             self._bridge.library.live_open(records)
         self._writes = trace is not None

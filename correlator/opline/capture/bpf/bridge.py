@@ -60,8 +60,8 @@ class Bridge:
     """Programs and bridge: make one, ``start()``, … ``finish()``. All goes with the process, however it ends.
 
     ``library``: the bridge. ``kinds``: what its records are, in the order of its enum. ``definitions``: given to the
-    programs' text as ``-D``; ``more``: text behind it. ``what`` is said in errors. Raises OplineError, one line that
-    says what is missing.
+    programs' text as ``-D``; ``more``: text behind it. ``what`` is said in errors. ``keep``: what was compiled is kept
+    for the next one. Raises OplineError, one line that says what is missing.
     """
 
     def __init__(
@@ -73,6 +73,7 @@ class Bridge:
         ring_bytes: int = RING_BYTES,
         period_ns: int = PERIOD_NS,
         more: str = "",
+        keep: bool = True,
     ) -> None:
         if ring_bytes < 1 << 16 or ring_bytes & (ring_bytes - 1):
             raise OplineError(f"a ring buffer of {ring_bytes} bytes: it must be a power of two of at least 65536")
@@ -83,9 +84,9 @@ class Bridge:
         self._cpus = possible_cpus()
         self._handle: int | None = None
         self.library = load_library(library)
-        self.bpf = self._load(definitions, more)
+        self.bpf = self._load(definitions, more, keep)
 
-    def _load(self, definitions: Mapping[str, int], more: str) -> Loaded:
+    def _load(self, definitions: Mapping[str, int], more: str, keep: bool) -> Loaded:
         values = {
             **definitions,
             **pid_namespace(),
@@ -93,7 +94,7 @@ class Bridge:
             "RING_PAGES": self._ring_bytes // os.sysconf("SC_PAGESIZE"),
             "CPU_COUNT": self._cpus,
         }
-        image = image_of(self.library.bridge_program_text() + more.encode(), values, self._what)
+        image = image_of(self.library.bridge_program_text() + more.encode(), values, self._what, keep)
         return self.attempt(f"the kernel does not take the maps of {self._what}", partial(Loaded, image))
 
     def attempt(self, what: str, step: Callable[[], Result]) -> Result:

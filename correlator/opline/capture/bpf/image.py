@@ -72,9 +72,9 @@ class Image(Value):
         return cls(tuple(MapOf(**of) for of in found["maps"]), programs)
 
 
-def image_of(text: bytes, definitions: Mapping[str, object], what: str) -> Image:
-    """The image of a program text with these ``-D``: the kept one, else it is compiled and kept. ``what`` is said in
-    errors. Raises OplineError.
+def image_of(text: bytes, definitions: Mapping[str, object], what: str, keep: bool = True) -> Image:
+    """The image of a program text with these ``-D``: the kept one, else it is compiled and, if ``keep``, kept. ``what``
+    is said in errors. Raises OplineError.
     """
     flags = [f"-D{name}={value}" for name, value in sorted(definitions.items())]
     key = hashlib.sha256(repr((_FORMAT, text, flags, platform.release(), _compiler())).encode()).hexdigest()
@@ -82,7 +82,8 @@ def image_of(text: bytes, definitions: Mapping[str, object], what: str) -> Image
     image = None if known is None else Image.of_text(known)
     if image is None:
         image = _compiled(text, flags, what)
-        kept.write(key, image.text())
+        if keep:
+            kept.write(key, image.text())
     return image
 
 

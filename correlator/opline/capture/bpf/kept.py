@@ -32,8 +32,6 @@ def read(name: str) -> bytes | None:
             descriptor = os.open(name, flags, dir_fd=own.descriptor)
             with os.fdopen(descriptor, "rb") as file:
                 if is_ours(descriptor):
-                    with suppress(OSError):
-                        os.utime(descriptor)
                     return file.read(_MOST_BYTES)
     return None
 

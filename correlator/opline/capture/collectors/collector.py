@@ -194,7 +194,7 @@ def _collect(options: argparse.Namespace) -> None:
 
 
 def _check() -> None:
-    collector = bpf.Collector(ring_bytes=1 << 16, calls=True, states=True, chains=True)
+    collector = bpf.Collector(ring_bytes=1 << 16, calls=True, states=True, chains=True, keep=False)
     collector.start()
     collector.finish()
 

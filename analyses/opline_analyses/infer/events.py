@@ -21,6 +21,7 @@ from opline.readers.trace import find_traces
 from opline.scratch import scratch
 
 MOST_EVENTS = 100_000  # of the application that are looked at, from its first one on
+_MOST_CONTEXTS = 1 << 16
 PROBES = "probes"  # the channel of what opline's collector writes of a model's probes
 _MOST_LINES = 1_000_000
 _OWN = ("block", "sched", "lttng_ust_statedump", "lttng_ust_tracelog", "lttng_ust_lib", "lttng_ust_dl")
@@ -151,6 +152,8 @@ def _parsed(line: str, seen: _Seen) -> Event | None:
     elif (found := seen.about.get(context)) is not None:
         about = found
     else:
+        if len(seen.about) == _MOST_CONTEXTS:  # they have counters, and repeat rarely
+            seen.about.clear()
         about = seen.about[context] = _about(_fields(context, set()))
     if own and isinstance(kernel_time := fields.get("ktime"), int):
         ts = str(kernel_time)

@@ -302,7 +302,7 @@ def test_every_io_that_fio_logged_is_an_op_with_its_request(suite: str, name: st
 def test_every_writers_fdatasync_has_the_bio_with_its_data(suite: str) -> None:
     """Four processes write and sync a file each: the sync has the bio with the page that its process wrote."""
     of = run(suite, WRITERS)
-    log, sectors = writers_log(of.path / "client-log.csv"), file_sectors(OUT / suite / "writers.filefrag")
+    log, sectors = writers_log(of.path / "client-log.csv"), file_sectors(OUT / suite / "ext4-fdatasync.filefrag")
     assert len(log) == 400 and len({line.pid for line in log}) == 4
     dev = device(of, "vdc")
     written = [

@@ -167,10 +167,18 @@ def test_what_a_killed_collector_had_not_written_is_in_the_gap(
     assert gap["loss"] == "collector_died"
     before = [end for end in json.loads(truth.read_text()) if end <= gap["from_ns"]]
     assert 0 < len(before) <= 901
-    query = f"SELECT count(*) AS n FROM requests WHERE dev = {dev} AND complete_ns <= {gap['from_ns']}"
+    query = (
+        f"SELECT count(*) FILTER (complete_ns <= {gap['from_ns']}) AS n, "
+        "count(*) FILTER (complete_ns IS NULL) AS unseen "
+        f"FROM requests WHERE dev = {dev} AND issue_ns <= {gap['from_ns']}"
+    )
     capsys.readouterr()
     assert main(["sql", str(run), query, "--model", "syscalls", "--all-programs", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == [{"n": len(before)}]
+    (told,) = json.loads(capsys.readouterr().out)
+    # One write may be complete and not have returned. Where the kernel ran no program for a completion, the request is
+    # there without it.
+    assert len(before) - told["unseen"] <= told["n"] <= len(before) + 1
+    assert told["unseen"] <= 2
 
 
 @needs_bpf

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +21,6 @@ from opline.readers.trace import find_traces
 from opline.scratch import scratch
 
 MOST_EVENTS = 100_000  # of the application that are looked at, from its first one on
-_MOST_CONTEXTS = 1 << 16
 PROBES = "probes"  # the channel of what opline's collector writes of a model's probes
 _MOST_LINES = 1_000_000
 _OWN = ("block", "sched", "lttng_ust_statedump", "lttng_ust_tracelog", "lttng_ust_lib", "lttng_ust_dl")
@@ -63,8 +62,6 @@ class _Seen:
     probed: set[str] = field(default_factory=set)
     # of whole requests: host, kernel's number → pid, tid, name
     threads: dict[tuple[str, int], tuple[int, int, str]] = field(default_factory=dict)
-    # process, thread and name by the text of an event's contexts, which mostly is that of an earlier event
-    about: dict[str, tuple[int, int | None, str]] = field(default_factory=dict)
     left: int = MOST_EVENTS + 1  # of the application: lines are in order of time, and later ones are not looked at
 
 
@@ -149,12 +146,8 @@ def _parsed(line: str, seen: _Seen) -> Event | None:
     fields = _fields(payload, seen.hexes)
     if own:  # opline's collector's: the thread is in its fields
         name, about = rest, _about(fields)
-    elif (found := seen.about.get(context)) is not None:
-        about = found
     else:
-        if len(seen.about) == _MOST_CONTEXTS:  # they have counters, and repeat rarely
-            seen.about.clear()
-        about = seen.about[context] = _about(_fields(context, set()))
+        about = _about_of(context)
     if own and isinstance(kernel_time := fields.get("ktime"), int):
         ts = str(kernel_time)
     pid, tid, comm = about
@@ -165,6 +158,12 @@ def _parsed(line: str, seen: _Seen) -> Event | None:
     if rest and not own:
         seen.left -= 1
     return Event(int(ts), name, (host, pid, tid), comm, fields)
+
+
+@lru_cache(1 << 16)
+def _about_of(context: str) -> tuple[int, int | None, str]:
+    """Of the text of an event's contexts, which mostly is that of an earlier event."""
+    return _about(_fields(context, set()))
 
 
 def _about(fields: dict[str, int | str]) -> tuple[int, int | None, str]:

@@ -68,12 +68,7 @@ class Space:
 
     def key_of(self, event: Event) -> tuple[object, ...] | None:
         """What the event's op is known by, None if it does not say."""
-        use = self.uses[event.name]
-        found: tuple[object, ...]
-        if len(use) == 1 and use[0] != VPID:  # nearly always
-            found = (event.fields.get(use[0]),)
-        else:
-            found = tuple(event.thread[1] if f == VPID else event.fields.get(f) for f in use)
+        found = tuple(event.thread[1] if f == VPID else event.fields.get(f) for f in self.uses[event.name])
         if None in found or (found in ((0,), ("",)) and self.kind != "counter"):
             return None
         return found if self.scope == "global" else (*event.thread[:2], *found)

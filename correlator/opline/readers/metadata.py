@@ -79,7 +79,7 @@ def declares_nothing(folder: StrPath) -> bool:
     try:
         text = metadata_text(folder)
         if not text.startswith("\x1e"):
-            return not text or (_block(text, "trace") != "" and _DECLARATION.search(text) is None)
+            return not text or (_DECLARATION.search(text) is None and _block(text, "trace") != "")
         kinds = {json.loads(part).get("type") for part in text.split("\x1e") if part.strip()}
         return "trace-class" in kinds and not kinds & {"data-stream-class", "event-record-class"}
     except (OSError, ValueError, AttributeError):  # the reader says what is wrong with it

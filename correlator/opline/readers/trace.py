@@ -46,12 +46,7 @@ def find_traces(path: StrPath) -> list[str]:
         raise TraceError(f"Cannot read {path}: {error.strerror}.") from error
     if not os.path.isdir(path):
         return registry.trace_format(path).files(path)
-    unreadable: list[str] = []
-    found: list[str] = []
-    for name, folders, files in os.walk(path, onerror=lambda e: unreadable.append(str(e.filename))):
-        folders[:] = sorted(f for f in folders if f != "index")
-        if "metadata" in files:
-            found.append(plain(name))
+    found, unreadable = _with_metadata(path)
     if not found and (written := blktraces_in(path)):
         return written
     if not found:
@@ -72,13 +67,23 @@ _UNDECLARED = "its metadata declares no stream (a program that ended before LTTn
 def undeclared(path: StrPath) -> list[Gap]:
     """What the traces under ``path`` lack that declare no stream: find_traces leaves them out."""
     path = plain(path)
-    found = []
-    for name, folders, files in os.walk(path):
-        folders.sort()
-        if "metadata" in files and declares_nothing(name) and (size := _bytes_of(name)):
+    gaps = []
+    for name in _with_metadata(path)[0]:
+        if declares_nothing(name) and (size := _bytes_of(name)):
             why = f"{size:,} bytes of {os.path.relpath(name, path)} cannot be read: {_UNDECLARED}"
-            found.append(Gap("not_recorded", why))
-    return found
+            gaps.append(Gap("not_recorded", why))
+    return gaps
+
+
+def _with_metadata(path: str) -> tuple[list[str], list[str]]:
+    """The folders under ``path`` with a file ``metadata``, and those that cannot be read."""
+    found: list[str] = []
+    unreadable: list[str] = []
+    for name, folders, files in os.walk(path, onerror=lambda e: unreadable.append(str(e.filename))):
+        folders[:] = sorted(f for f in folders if f != "index")
+        if "metadata" in files:
+            found.append(plain(name))
+    return found, unreadable
 
 
 def _bytes_of(folder: StrPath) -> int:

@@ -18,7 +18,7 @@ from opline.capture.bpf.image import Image, MapOf, c_type, with_maps
 from opline.capture.bpf.symbols import names
 
 IMAGE = Image(
-    (MapOf("events", 27, 0, 0, 1 << 16, 0, "", ""), MapOf("cpus", 2, 4, 16, 2, 1024, '"unsigned int"', '["c", []]')),
+    (MapOf("events", 27, 0, 0, 1 << 16, 0, ""), MapOf("cpus", 2, 4, 16, 2, 1024, '["c", []]')),
     {"on_issue": bytes(range(64)), "on_complete": b""},
 )
 

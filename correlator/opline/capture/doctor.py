@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opline.applications import table
-from opline.capture.bpf import syscalls
+from opline.capture.bpf import kernel, syscalls
 from opline.capture.bpf.btf import Btf
 from opline.capture.collectors import openfiles
 from opline.capture.directory import leftovers
@@ -32,7 +32,6 @@ _COMFORTABLE_BYTES = 2 << 30
 _BTF = Path("/sys/kernel/btf/vmlinux")
 _TRACEFS = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
 _LOCKDOWN = Path("/sys/kernel/security/lockdown")
-_BPF_SYSCALL = {"x86_64": 321, "aarch64": 280, "riscv64": 280, "ppc64le": 361, "s390x": 351}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,19 +120,12 @@ def _bcc() -> Check:
 
 def _make_bpf_map() -> str | None:
     """Create a one-element BPF array and close it; None if that worked, else why not."""
-    number = _BPF_SYSCALL.get(platform.machine())
-    if number is None:
+    if not kernel.known_here():
         return "not checked on this architecture"
-
-    class MapCreate(ctypes.Structure):  # the head of union bpf_attr, linux/bpf.h
-        _fields_ = tuple((n, ctypes.c_uint32) for n in ("type", "key_size", "value_size", "max_entries", "flags"))
-
-    attributes = MapCreate(2, 4, 8, 1, 0)  # BPF_MAP_TYPE_ARRAY
-    libc = ctypes.CDLL(None, use_errno=True)
-    fd = libc.syscall(number, 0, ctypes.byref(attributes), ctypes.sizeof(attributes))
-    if fd < 0:
-        return os.strerror(ctypes.get_errno())
-    os.close(fd)
+    try:
+        os.close(kernel.make_map(kernel.ARRAY, 4, 8, 1, 0, "opline_doctor"))
+    except OSError as error:
+        return error.strerror
     return None
 
 

@@ -68,6 +68,7 @@ class Btf:
         self._where = where
         self.answers: dict[str, Any] = {} if answers is None else answers
         self._known = len(self.answers)
+        self._kept_as: str | None = None
         self._data: bytes | None = data  # until it is decoded
         if not self.answers:
             self.decode()
@@ -101,13 +102,16 @@ class Btf:
             raise OplineError(
                 f"{path}: {error.strerror}; block events need a kernel built with CONFIG_DEBUG_INFO_BTF"
             ) from error
-        return cls(data, str(path), _kept_answers(_name_of(data)))
+        name = f"btf-{hashlib.sha256(data).hexdigest()}"
+        found = cls(data, str(path), _kept_answers(name))
+        found._kept_as = name
+        return found
 
     def keep(self) -> None:
         """Keep what was answered about the running kernel, for the next recording."""
-        if len(self.answers) > self._known:
+        if self._kept_as is not None and len(self.answers) > self._known:
             told = {key: _to_json(answer) for key, answer in self.answers.items()}
-            kept.write(_name_of(KERNEL_BTF.read_bytes()), json.dumps(told))
+            kept.write(self._kept_as, json.dumps(told))
 
     def _walk(self) -> None:
         words, at, position, end = self._words, self._at, 0, len(self._words)
@@ -235,10 +239,6 @@ class Btf:
         target = self._bare(words[self._at[bare] + 2])
         named = self._kind(target) == _STRUCT and words[self._at[target]]
         return Argument(self._string(words[self._at[target]]) if named else None, typedef)
-
-
-def _name_of(data: bytes) -> str:
-    return f"btf-{hashlib.sha256(data).hexdigest()}"
 
 
 def _to_json(answer: Any) -> Any:

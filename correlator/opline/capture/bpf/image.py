@@ -28,12 +28,12 @@ from opline.errors import OplineError
 from opline.scratch import scratch
 from opline.values import Value
 
-_FORMAT = "opline-bpf-1"
+_FORMAT = "opline-bpf-2"
 _LD_IMM64, _MAP_FD = 0x18, 1  # BPF_LD | BPF_IMM | BPF_DW, BPF_PSEUDO_MAP_FD; include/uapi/linux/bpf.h
 
 
 class MapOf(Value):
-    """A map of an image. ``kind``: of ``enum bpf_map_type``; ``key``, ``value``: their types as bcc describes them."""
+    """A map of an image. ``kind``: of ``enum bpf_map_type``; ``value``: the type of values as bcc describes it."""
 
     name: str
     kind: int
@@ -41,7 +41,6 @@ class MapOf(Value):
     value_bytes: int
     entries: int
     flags: int
-    key: str
     value: str
 
 
@@ -130,9 +129,8 @@ def _taken(compiled: Any, lib: Any) -> Image:
         name = lib.bpf_table_name(module, number)
         descriptor = lib.bpf_table_fd(module, name)
         place_of[descriptor] = number
-        types = (lib.bpf_table_key_desc(module, name), lib.bpf_table_leaf_desc(module, name))
-        key, value = ((described or b"").decode() for described in types)
-        maps.append(MapOf(name.decode(), *kernel.map_information(descriptor), key, value))
+        value = (lib.bpf_table_leaf_desc(module, name) or b"").decode()
+        maps.append(MapOf(name.decode(), *kernel.map_information(descriptor), value))
     names = [lib.bpf_function_name(module, number) for number in range(lib.bpf_num_functions(module))]
     return Image(tuple(maps), {name.decode(): with_maps(compiled.dump_func(name), place_of) for name in names})
 

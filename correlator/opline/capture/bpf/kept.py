@@ -11,7 +11,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from opline.capture.directory.runtime import is_ours
+from opline.capture.directory.runtime import is_ours, read_own
 from opline.folder import OURS, PART, Folder
 
 _MODE = 0o700
@@ -28,11 +28,7 @@ def read(name: str) -> bytes | None:
     """What was kept under a name; None if nothing is, or nothing that can be believed."""
     with suppress(OSError), Folder(folder(), follow=False) as own:
         if is_ours(own.descriptor):
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            descriptor = os.open(name, flags, dir_fd=own.descriptor)
-            with os.fdopen(descriptor, "rb") as file:
-                if is_ours(descriptor):
-                    return file.read(_MOST_BYTES)
+            return read_own(own, name, _MOST_BYTES)
     return None
 
 

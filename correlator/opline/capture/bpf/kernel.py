@@ -13,6 +13,7 @@ import os
 import platform
 import struct
 
+ARRAY = 2  # a type of maps
 RAW_TRACEPOINT, KPROBE, TRACING = 17, 2, 26  # types of programs
 TRACE_RAW_TP, TRACE_ITER, UPROBE_MULTI = 23, 28, 48  # what a program is loaded for, where its type does not say it
 INSTRUCTION_BYTES = 8
@@ -25,7 +26,7 @@ _PROGRAM = struct.Struct("=IIQQIIQII16sIIIIQIIQII")  # up to attach_btf_id
 _NAME_BYTES = 15
 _LICENSE = b"Dual MIT/GPL"
 _LOG_BYTES = 1 << 22
-_SYS_BPF = {"x86_64": 321, "aarch64": 280}
+_SYS_BPF = {"x86_64": 321, "aarch64": 280, "riscv64": 280, "ppc64le": 361, "s390x": 351}
 
 
 def known_here() -> bool:

@@ -15,16 +15,11 @@ from opline.capture.bpf.image import Image, MapOf, c_type, with_maps
 
 
 class Map:
-    """A map that is not per CPU; keys and values are ctypes of ``key`` and ``value``. All raise OSError."""
+    """A map that is not per CPU; values are ctypes of ``value``. All raise OSError."""
 
     def __init__(self, of: MapOf) -> None:
         self._of = of
         self.descriptor: int = kernel.make_map(of.kind, of.key_bytes, of.value_bytes, of.entries, of.flags, of.name)
-
-    @property
-    def key(self) -> Any:
-        """The type of keys."""
-        return c_type(json.loads(self._of.key))
 
     @property
     def value(self) -> Any:

@@ -75,10 +75,10 @@ def _make(path: Path) -> bool:
     return True
 
 
-def read_own(folder: Folder, name: str) -> bytes:
+def read_own(folder: Folder, name: str, most_bytes: int = _MOST_BYTES) -> bytes:
     """What a small file of ours says. Raises OSError, also where it is somebody else's, or no file."""
     descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder.descriptor)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode) or not is_ours(descriptor):
             raise PermissionError
-        return file.read(_MOST_BYTES)
+        return file.read(most_bytes)

@@ -57,7 +57,7 @@ KERNEL_EVENTS = (
     "block_*", "lttng_statedump_block_device", "lttng_statedump_process_pid_ns", "sched_process_fork",
     "sched_process_exec", "sched_process_exit",
 )  # fmt: skip
-#: The modules that have these events and the states' (lttng-modules 2.13, src/probes); system calls need none.
+#: The modules with these events and STATE_EVENTS (lttng-modules 2.13, src/probes); system calls need none.
 KERNEL_PROBES = ("block", "sched", "statedump")
 #: What threads did, unless that is not wanted.
 STATE_EVENTS = ("sched_switch", "sched_wakeup", "sched_wakeup_new", "sched_waking")
@@ -106,7 +106,7 @@ class Globs:
 
     @property
     def kernel_probes(self) -> tuple[str, ...]:
-        """The modules with the kernel's events of a recording, where these are known: else empty."""
+        """The modules with the kernel events of a recording; empty if they are not known."""
         return () if self.kernel_events else KERNEL_PROBES
 
 

@@ -246,8 +246,8 @@ def _is_shared(path: Path) -> bool:
 def attach(mode: str, state: State, mask: Iterable[int], kernel: bool, probes: Sequence[str] = ()) -> Sessiond:
     """The daemon for a recording. ``mode``: ``auto`` (the running one, else a private one), ``private``, ``system``.
 
-    ``kernel``: the private daemon shall load lttng-modules; ``probes``: of the modules with events these, else all
-    forty. SIGUSR1 must be blocked by the caller.
+    ``kernel``: the private daemon shall load lttng-modules; ``probes``: the modules with
+    events that it loads; empty: all. SIGUSR1 must be blocked by the caller.
     """
     if shutil.which("lttng") is None or shutil.which("lttng-sessiond") is None:
         raise OplineError("lttng and lttng-sessiond are not installed: apt install lttng-tools")

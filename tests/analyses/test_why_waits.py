@@ -11,6 +11,7 @@ import pytest
 from tests.analyses.test_why import PLANTED, out_of, planted
 
 from opline_analyses.ops.waited import Spent, brief, spent_on
+from opline_analyses.runs import columns
 from opline_analyses.runs.run import open_tables
 from opline_analyses.runs.selection import Selection
 from opline_analyses.why.sets import choose, slowest_rule
@@ -48,6 +49,21 @@ def flushes(run: Any) -> int:
     request |= {"request_id": 10_000, "kind": "flush", "dev": 8 << 20, "queue_comm": "jbd2/sda-8"}
     run.rows["requests"].append(request)
     return 10_000
+
+
+def test_ranges_of_ops_give_the_same_sums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = waiting(JOURNAL)
+    number = flushes(run)
+    for row in run.rows["waits"]:
+        if row["kind"] == "device":
+            row["request_id"] = number
+    opened = open_tables(run.write(tmp_path))
+    sets = choose(opened, Selection(), slowest_rule("1%"))
+    whole = waits_of(opened, sets)
+    monkeypatch.setattr(columns, "RANGE", 7)
+    assert whole is not None
+    assert {c.spent.request for c in whole.causes} == {None, "flush"}
+    assert waits_of(opened, sets) == whole
 
 
 def test_the_cause_of_most_is_the_first_sentence(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tests.lib.build_run import P, Rq, RunBuilder
 
+from opline_analyses.runs import columns
 from opline_analyses.runs.run import open_tables
 from opline_analyses.runs.selection import Selection
 from opline_analyses.why.sets import choose, slowest_rule
@@ -104,8 +105,10 @@ def test_too_few_are_none() -> None:
     assert bursts(np.zeros(0, np.int64), np.zeros(0, np.int64), 0, 0) is None
 
 
-def test_what_comes_with_them_is_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize("at_once", [columns.RANGE, 97])
+def test_what_comes_with_them_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
     """Reads each 10 ms; each 500 ms for 20 ms a backup writes, and they take 5 ms. Other writes come at any time."""
+    monkeypatch.setattr(columns, "RANGE", at_once)
     run = RunBuilder()
     random = np.random.default_rng(3)
     for n in range(1000):
@@ -134,8 +137,12 @@ def test_what_comes_with_them_is_told(tmp_path: Path) -> None:
     assert list(when_lines(None, [])) == []
 
 
-def test_the_period_of_those_ahead_is_told_where_the_slow_ops_have_none(tmp_path: Path) -> None:
+@pytest.mark.parametrize("at_once", [columns.RANGE, 97])
+def test_the_period_of_those_ahead_is_told_where_the_slow_ops_have_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
     """A backup writes each second for 50 ms, and a read meets it in some turns only; others are slow by themselves."""
+    monkeypatch.setattr(columns, "RANGE", at_once)
     run = RunBuilder()
     random = np.random.default_rng(8)
     hit = {2, 3, 11, 12, 13, 17}

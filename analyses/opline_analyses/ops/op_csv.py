@@ -143,17 +143,20 @@ def _feed_ops(run: Run, places: np.ndarray[Any, Any], rows: _core.OpCsv, number_
 
 
 def _feed_bios(run: Run, places: np.ndarray[Any, Any], rows: _core.OpCsv, number_of: Any) -> None:
-    from opline_analyses.runs.columns import BATCH_ROWS, numbers, plain
+    from opline_analyses.runs.columns import BATCH_ROWS, numbers, plain, ranges
 
-    first = run.con.sql(
-        """SELECT l.op_id, min(b.bio_id) AS bio_id, arg_min(b.kind, b.bio_id) AS kind
-           FROM links l JOIN bios b USING (bio_id) GROUP BY l.op_id"""
-    )
-    for batch in first.to_arrow_reader(BATCH_ROWS):
-        ops, bios = (plain(batch.column(c)) for c in ("op_id", "bio_id"))
-        wanted = places[ops] >= 0
-        kinds = numbers(batch.column("kind").dictionary_encode(), number_of)
-        rows.bios(places[ops[wanted]], bios[wanted], kinds[wanted])
+    for part in ranges(run, "links", "op_id", "bio_id"):
+        first = run.con.sql(
+            f"""SELECT l.op_id, min(b.bio_id) AS bio_id, arg_min(b.kind, b.bio_id) AS kind
+                FROM (SELECT * FROM links WHERE op_id BETWEEN {part.first} AND {part.last}) l
+                JOIN (SELECT * FROM bios WHERE bio_id BETWEEN {part.least} AND {part.most}) b USING (bio_id)
+                GROUP BY l.op_id"""
+        )
+        for batch in first.to_arrow_reader(BATCH_ROWS):
+            ops, bios = (plain(batch.column(c)) for c in ("op_id", "bio_id"))
+            wanted = places[ops] >= 0
+            kinds = numbers(batch.column("kind").dictionary_encode(), number_of)
+            rows.bios(places[ops[wanted]], bios[wanted], kinds[wanted])
 
 
 def _feed_clients(run: Run, places: np.ndarray[Any, Any], rows: _core.OpCsv) -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from opline.errors import OplineError
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from opline_analyses.runs.run import Run
 
 BATCH_ROWS = 1 << 16
+RANGE = 1 << 18  # numbers of rows that are joined at a time
 ABSENT = -(1 << 63)  # in a column of int64, where the core knows no other way to say it
 
 
@@ -135,6 +136,29 @@ def named(run: Run, sql: str, name: str) -> tuple[dict[str, Any], Any, Any]:
     table = run.con.sql(sql).to_arrow_table()
     found = {c: array_of(table.column(c)) for c in table.column_names if c != name}
     return found, *encoded(table.column(name))
+
+
+class Range(NamedTuple):
+    """Numbers from ``first`` to ``last`` of a table's rows, and the ``least`` and ``most`` of another number there."""
+
+    first: int
+    last: int
+    least: int
+    most: int
+
+
+def ranges(run: Run, table: str, number: str, other: str) -> Iterator[Range]:
+    """The numbers of a table (``op_id``, ``request_id``), RANGE at a time. A query that joins the whole of two large
+    tables holds one of them in memory; these are in the order of their numbers, so a query of a range reads and holds
+    a part of each.
+    """
+    low, high = run.row(f"SELECT min({number}), max({number}) FROM {table}")
+    if low is None:
+        return
+    for first in range(low, high + 1, RANGE):
+        last = first + RANGE - 1
+        there = f"FROM {table} WHERE {number} BETWEEN {first} AND {last}"
+        yield Range(first, last, *run.row(f"SELECT coalesce(min({other}), 0), coalesce(max({other}), -1) {there}"))
 
 
 def give(run: Run, name: str, **columns: np.ndarray[Any, np.dtype[np.int64]]) -> None:

@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from opline_analyses.base.text import device_name
 from opline_analyses.ops.waited import Spent, plain_name, plain_path
+from opline_analyses.runs.columns import ranges
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
     from opline_analyses.runs.run import Run
     from opline_analyses.why.sets import Sets
 
@@ -42,11 +46,22 @@ class Waits(NamedTuple):
 
 
 _WAITS = """
+    WITH d AS (SELECT op_id, slow FROM sides WHERE op_id BETWEEN {first} AND {last}),
+         s AS (SELECT op_id, seq, stage FROM stages SEMI JOIN (SELECT op_id FROM d WHERE slow) USING (op_id)
+               WHERE op_id BETWEEN {first} AND {last}),
+         r AS (SELECT request_id, kind, dev FROM all_requests WHERE request_id BETWEEN {least} AND {most})
     SELECT d.slow, s.stage, w.kind, w.path, w.comm, r.kind, r.dev, w.instead_comm, w.reason,
            w.cause, w.last_cause, w.certain, sum(w.duration_ns)::BIGINT
-    FROM waits w JOIN sides d USING (op_id) JOIN stages s ON s.op_id = w.op_id AND s.seq = w.seq
-    LEFT JOIN all_requests r ON r.request_id = w.request_id
-    GROUP BY ALL"""
+    FROM waits w JOIN d USING (op_id) LEFT JOIN s ON s.op_id = w.op_id AND s.seq = w.seq
+    LEFT JOIN r ON r.request_id = w.request_id
+    WHERE w.op_id BETWEEN {first} AND {last} AND (s.op_id IS NOT NULL OR NOT d.slow)
+    GROUP BY ALL"""  # a typical op's stages are not asked for
+
+
+def _sums(run: Run) -> Iterator[tuple[Any, ...]]:
+    """The rows of `_WAITS`: several may be of one cause."""
+    for part in ranges(run, "waits", "op_id", "request_id"):
+        yield from run.rows(_WAITS.format(**part._asdict()))
 
 
 def waits_of(run: Run, sets: Sets) -> Waits | None:
@@ -54,8 +69,7 @@ def waits_of(run: Run, sets: Sets) -> Waits | None:
     names = run.device_names()
     sums: dict[Spent, list[int]] = {}
     stages: dict[Spent, dict[str, int]] = {}
-    rows = run.rows(_WAITS)
-    for slow, stage, kind, path, comm, request, dev, instead, reason, cause, last_cause, certain, ns in rows:
+    for slow, stage, kind, path, comm, request, dev, instead, reason, cause, last_cause, certain, ns in _sums(run):
         device = None if dev is None else device_name(names, dev)
         spent = Spent(kind, plain_path(path), plain_name(comm), request, device, plain_name(instead), reason, cause)
         if path is not None:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from opline_analyses.block.io_sources import AT_DEVICE
-from opline_analyses.runs.columns import named, queried
+from opline_analyses.runs.columns import named, queried, ranges
 from opline_analyses.why.device import OWNER
 
 if TYPE_CHECKING:
@@ -240,13 +240,28 @@ ARC_WIDEST = 0.35  # of the period is it wide, at most
 ARC_BINS = 200
 COMPANIONS = 3
 
-_REQUESTS = f"""
-    SELECT r.queue_ns AS t, coalesce(512 * r.nr_sectors, 0)::BIGINT AS bytes,
-           coalesce(r.kind, '?') || ' requests of ' ||
+_WHAT = """coalesce(r.kind, '?') || ' requests of ' ||
            CASE WHEN r.op_id IS NOT NULL THEN coalesce(o.class, 'the') || ' ops'
-                WHEN r.op_count > 0 THEN 'several ops' ELSE coalesce(r.queue_comm, 'no op') END AS what
-    FROM all_requests r LEFT JOIN all_ops o USING (op_id)
-    WHERE r.queue_ns IS NOT NULL AND r.complete_ns IS NOT NULL AND {AT_DEVICE}"""
+                WHEN r.op_count > 0 THEN 'several ops' ELSE coalesce(r.queue_comm, 'no op') END"""
+
+
+def _by(run: Run, name: str, a: str, b: str, condition: str) -> dict[str, tuple[Numbers, Numbers]]:
+    """Of the requests that meet the condition: two of their columns by a name, both in SQL."""
+    parts: dict[str, list[tuple[Numbers, Numbers]]] = {}
+    for part in ranges(run, "all_requests", "request_id", "op_id"):
+        rows, names, codes = named(
+            run,
+            f"""WITH r AS (SELECT * FROM all_requests WHERE request_id BETWEEN {part.first} AND {part.last}),
+                     o AS (SELECT op_id, class FROM all_ops WHERE op_id BETWEEN {part.least} AND {part.most})
+                SELECT {a} AS a, {b} AS b, {name} AS name FROM r LEFT JOIN o USING (op_id) WHERE {condition}""",
+            "name",
+        )
+        for code, text in enumerate(names.tolist()):
+            parts.setdefault(text, []).append((rows["a"][codes == code], rows["b"][codes == code]))
+    return {
+        text: (np.concatenate([a for a, _ in found]), np.concatenate([b for _, b in found]))
+        for text, found in parts.items()
+    }
 
 
 def _arc(weights: Periods) -> tuple[int, int]:
@@ -261,11 +276,11 @@ def _arc(weights: Periods) -> tuple[int, int]:
 
 def companions(run: Run, found: Bursts) -> list[Companion]:
     """What else comes with the slow ops' period, and at the same time. The narrowest first."""
-    rows, names, codes = named(run, _REQUESTS, "what")
     told = []
-    for code, what in enumerate(names.tolist()):
-        mine = codes == code
-        times, sizes = rows["t"][mine], rows["bytes"][mine].astype(np.float64)
+    known = f"r.queue_ns IS NOT NULL AND r.complete_ns IS NOT NULL AND {AT_DEVICE}"
+    by_what = _by(run, _WHAT, "r.queue_ns", "coalesce(512 * r.nr_sectors, 0)::BIGINT", known)
+    for what, (times, whole) in by_what.items():
+        sizes = whole.astype(np.float64)
         weights = sizes if sizes.sum() > 0 else np.ones(len(times))
         phase = (times - found.first_ns) % found.period_ns
         bins = np.minimum((phase / found.period_ns * ARC_BINS).astype(np.int64), ARC_BINS - 1)
@@ -290,15 +305,13 @@ class Rhythm(NamedTuple):
 def rhythms(run: Run, owners: Sequence[str]) -> list[Rhythm]:
     """Of those (names as in why/device.py) whose requests slow ops wait behind: who comes in bursts with a period."""
     begin, end = run.row("SELECT min(begin_ns), max(end_ns) FROM ops JOIN ranked USING (op_id)")
+    if not owners:
+        return []
+    known = f"r.complete_ns >= r.queue_ns AND r.queue_ns BETWEEN {begin} AND {end}"
+    by_owner = _by(run, OWNER, "r.queue_ns", "r.complete_ns", known)
     told = []
     for owner in owners:
-        theirs = queried(
-            run,
-            f"""SELECT r.queue_ns AS b, r.complete_ns AS e FROM all_requests r LEFT JOIN all_ops o USING (op_id)
-                WHERE {OWNER} = ? AND r.complete_ns >= r.queue_ns AND r.queue_ns BETWEEN ? AND ?""",
-            [owner, begin, end],
-        )
-        if found := bursts(theirs["b"], theirs["e"], int(begin), int(end)):
+        if owner in by_owner and (found := bursts(*by_owner[owner], int(begin), int(end))):
             told.append(Rhythm(owner, found))
     return told
 

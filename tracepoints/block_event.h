@@ -84,7 +84,7 @@ struct block_event {
             __u32 rwbs;   // LTTng's bit mask
             __s32 error;  // as the tracepoint gives it (block status; errno on old kernels); from the bridge: errno
         };
-        __u64 inode;  // of a system call's file, 0: none
+        __u64 inode;  // of a system call's file, 0: none; io_uring_enter: completions taken, all ones: not known
         struct {      // of a wait, 0: none
             __u32 stack;
             __u32 waker_stack;

@@ -17,6 +17,8 @@
 //                   io_uring_complete when its completion is there for the application
 //   req, opcode     of these: the request (struct io_kiocb *), and what it does (enum io_uring_op); pos -1: it has no place; len of a vectored
 //                   one: how many pieces of memory; fd -1: a file that is registered with the ring; res: bytes, or below 0 an error
+//   cq_head, cq_tail  how many completions the application has taken from the ring when it calls; how many the ring has had with this one:
+//                   modulo 2^32; -1: not known (before Linux 6.15)
 //
 // An exit has `ret`.
 
@@ -96,13 +98,15 @@ CALL_CLASS(aio_reap,
     lttng_ust_field_integer(int64_t, nr, (int64_t)e->args[2])
     lttng_ust_field_integer_hex(uint64_t, events, e->args[3])
     lttng_ust_field_integer_hex(uint64_t, timeout, e->args[4]))
-CALL_CLASS(uring_enter, CALL_FD
+CALL_CLASS(uring_enter,
+    lttng_ust_field_integer(uint32_t, fd, (uint32_t)e->args[0])
     lttng_ust_field_integer(uint32_t, to_submit, (uint32_t)e->args[1])
     lttng_ust_field_integer(uint32_t, min_complete, (uint32_t)e->args[2])
     lttng_ust_field_integer(uint32_t, flags, (uint32_t)e->args[3])
     lttng_ust_field_integer_hex(uint64_t, argp, e->args[4])
     lttng_ust_field_integer(uint64_t, argsz, e->args[5])
-    lttng_ust_field_integer(uint8_t, told, (uint8_t)e->old_dev))
+    lttng_ust_field_integer(uint8_t, told, (uint8_t)e->old_dev)
+    lttng_ust_field_integer(int64_t, cq_head, (int64_t)e->inode))
 CALL_CLASS(sendfile,
     lttng_ust_field_integer(uint32_t, out_fd, (uint32_t)e->args[0])
     lttng_ust_field_integer(uint32_t, file_dev, e->dev)
@@ -135,7 +139,8 @@ CALL_CLASS(uring_submitted,
 CALL_CLASS(uring_completed,
     lttng_ust_field_integer_hex(uint64_t, req, e->args[0])
     lttng_ust_field_integer(uint8_t, opcode, (uint8_t)e->args[3])
-    lttng_ust_field_integer(int64_t, res, (int64_t)e->args[2]))
+    lttng_ust_field_integer(int64_t, res, (int64_t)e->args[2])
+    lttng_ust_field_integer(int64_t, cq_tail, (int64_t)e->args[1]))
 LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(syscall, uring_submitted, syscall, io_uring_submit_req, CALL_ARGS)
 LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(syscall, uring_request, syscall, io_uring_queue_async_work, CALL_ARGS)
 LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(syscall, uring_request, syscall, io_uring_work, CALL_ARGS)

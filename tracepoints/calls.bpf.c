@@ -116,6 +116,25 @@ static inline u64 place_behind(struct block_event *e, u32 fd) {
     return place_in(file && appends(e, file), file);
 }
 
+#define RING_IS_REGISTERED 16  // IORING_ENTER_REGISTERED_RING, include/uapi/linux/io_uring.h
+#define RINGS_REGISTERED 16    // at most: IO_RINGFD_REG_MAX, include/linux/io_uring_types.h
+
+// Of io_uring_enter: how many completions the application has taken from the ring so far. It writes the number into
+// memory that the kernel shares (struct io_uring, io_uring_types.h).
+static inline void fill_ring(struct block_event *e) {
+    e->inode = -1;
+    e->old_dev = wanted(KIND_URING) != 0;
+#ifdef O_CQ_HEAD
+    u32 fd = e->args[0], head;
+    u64 known = pointer_at(bpf_get_current_task() + O_TASK_RINGS) + O_RINGS_REGISTERED;
+    u64 file = !(e->args[3] & RING_IS_REGISTERED) ? file_of(fd)
+               : fd < RINGS_REGISTERED            ? pointer_at(known + 8ull * fd)
+                                                  : 0;
+    u64 rings = file ? pointer_at(pointer_at(file + O_FILE_PRIVATE) + O_RING_RINGS) : 0;
+    if (rings && !bpf_probe_read_kernel(&head, sizeof(head), (void *)(rings + O_CQ_HEAD))) e->inode = head;
+#endif
+}
+
 // Which argument is not wanted and makes room for the place.
 static inline void fill_files(struct block_event *e) {
     switch (e->call) {
@@ -135,7 +154,7 @@ static inline void fill_files(struct block_event *e) {
         e->args[1] = place;
         return;
     }
-    case CALL_NUMBER_io_uring_enter: e->old_dev = wanted(KIND_URING) != 0; return;
+    case CALL_NUMBER_io_uring_enter: fill_ring(e); return;
     default:
         if (e->call <= CALLS_WITH_FILE) fill_file(e, e->args[0]);
     }

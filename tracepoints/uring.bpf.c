@@ -7,7 +7,8 @@
 // these names since Linux 6.0 (include/trace/events/io_uring.h); io_uring_submit_req was io_uring_submit_sqe up to 6.3.
 //
 // Record: args: the request (struct io_kiocb *), its place in the file (-1: none), its length or its result, its
-// opcode, the descriptor; `call` is the step.
+// opcode, the descriptor; `call` is the step. Of a completion the second is how many the ring has had with it (-1: not
+// known).
 
 #ifdef A_uring_complete
 
@@ -96,6 +97,10 @@ int on_uring_complete(struct bpf_raw_tracepoint_args *ctx) {
     struct block_event *e = reserve_uring(URING_COMPLETE, request);
     if (!e) return 0;
     worked_on.delete(&request);
+    e->args[1] = -1;
+#ifdef O_CQ_HEAD  // since Linux 6.15 the ring's own number counts it already (io_fill_cqe_req(), io_uring/io_uring.c)
+    e->args[1] = (u32)pointer_at(pointer_at(request + O_KIOCB_RING) + O_RING_TAIL);
+#endif
 #ifdef O_CQE_RESULT  // since Linux 6.15
     e->args[2] = (s64)(s32)pointer_at(ctx->args[2] + O_CQE_RESULT);
 #else

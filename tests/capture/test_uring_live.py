@@ -92,9 +92,29 @@ def test_each_request_is_an_op_until_its_completion(way: str, device: str, tmp_p
     if direct:
         _contain_their_requests(run, ops)
         _agree_with_the_log(tmp_path, ops)
+    if called:
+        _are_counted_by_the_ring(tmp_path / "run")
     if way == "by a worker":
         waits = [s for s in run.rows("stages") if s["stage"] == "wait for a worker"]
         assert len(waits) == len(ops) and all(s["kind"] == "wait" and s["duration_ns"] > 0 for s in waits)
+
+
+def _events(run: Path, name: str) -> list[dict[str, Any]]:
+    opline = Path(sys.executable).with_name("opline")
+    listed = subprocess.run([opline, "events", run, "--json", "--names", name], stdout=subprocess.PIPE, check=True)
+    return [json.loads(line)["fields"] for line in listed.stdout.splitlines()]
+
+
+def _are_counted_by_the_ring(run: Path) -> None:
+    """Each completion has the next number of the ring, and the application never takes one that is not there."""
+    posted = [(c["ktime"], c["cq_tail"]) for c in _events(run, "*io_uring_complete")]
+    calls = _events(run, "*syscall_entry_io_uring_enter")
+    if {number for _, number in posted} == {-1}:
+        return  # before Linux 6.15
+    assert [number for _, number in posted] == list(range(1, COUNT + 1))
+    for call in calls:
+        assert 0 <= call["cq_head"] <= sum(ns <= call["ktime"] for ns, _ in posted)
+    assert calls[-1]["cq_head"] > 0
 
 
 def _contain_their_requests(run: Correlated, ops: list[Row]) -> None:

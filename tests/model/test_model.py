@@ -102,18 +102,18 @@ def test_key_uses() -> None:
 
 def test_ios_and_bios() -> None:
     text = SMALL + (
-        'in = { event = "p:i", role = "begin", thread = "switch", ios = { submit = "op", count = "n", ring = true } }\n'
+        'in = { event = "p:i", role = "begin", thread = "switch", '
+        'ios = { submit = "op", count = "n", ring = true, taken = "head" } }\n'
         'wait = { event = "p:wait", ios = { wait = "op(other)", least = "most" } }\n'
         'out = { event = "p:out", thread = "leave", ios = { submitted = "ret", reaped = "*" } }\n'
         'taken = { event = "p:taken", ios = { reaped = "ret", names = "objects" } }\n'
         '[bios]\nclass = "bio"\nthreads = ["*"]\nexcept = ["kworker/*"]\n'
     )
     plan = plan_of(text)
-    nothing = dict.fromkeys(("submit", "wait", "count", "least", "submitted", "reaped", "names", "told")) | {
-        "ring": False
-    }
+    words = ("submit", "wait", "count", "least", "submitted", "reaped", "names", "told", "taken", "posted")
+    nothing = dict.fromkeys(words) | {"ring": False}
     assert [p["ios"] for p in plan["points"][2:]] == [
-        {**nothing, "submit": {"space": 0, "fields": ["id"]}, "count": "n", "ring": True},
+        {**nothing, "submit": {"space": 0, "fields": ["id"]}, "count": "n", "ring": True, "taken": "head"},
         {**nothing, "wait": {"space": 0, "fields": ["other"]}, "least": "most"},
         {**nothing, "submitted": "ret", "reaped": "*"},
         {**nothing, "reaped": "ret", "names": "objects"},

@@ -92,6 +92,8 @@ class _Points:
             "reaped": i.reaped,
             "names": i.names,
             "told": i.told,
+            "taken": i.taken,
+            "posted": i.posted,
         }
 
     def point(self, rule: Rule, event: str) -> dict[str, Any]:

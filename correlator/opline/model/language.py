@@ -35,7 +35,7 @@ BLOCK_STEPS = {step.letter: step.meaning for step in STEPS} | {
 }  # fmt: skip
 STAGE_KINDS = ("work", "wait", "network", "device", "unknown")
 
-IOS_FIELDS = ("submit", "wait", "count", "least", "ring", "submitted", "reaped", "names", "told")
+IOS_FIELDS = ("submit", "wait", "count", "least", "ring", "submitted", "reaped", "names", "told", "taken", "posted")
 BIOS_FIELDS = ("class", "threads", "except")
 
 VERSION = 2  # of the language; a model may leave it out
@@ -149,6 +149,8 @@ class Ios(Value):
     reaped: str | None = None  # a field's name, or "*": all that are done
     names: str | None = None  # the field that says which I/Os they are
     told: str | None = None  # not of a call: the event is the begin or the end of one I/O, as `in_flight`
+    taken: str | None = None  # the field that says how many completions the application has taken when it calls
+    posted: str | None = None  # with told = "end": how many completions there have been with this one
 
     @property
     def entry(self) -> bool:

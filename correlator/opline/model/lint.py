@@ -232,6 +232,10 @@ def _ios(model: Model) -> Iterator[Problem]:
             yield about(rule, "error", "`ios.count` and `ios.ring` go with `submit`")
         if ios.least and ios.wait is None:
             yield about(rule, "error", "`ios.least` goes with `wait`")
+        if ios.taken and not ios.entry:
+            yield about(rule, "error", "`ios.taken` goes with `submit` or `wait`")
+        if ios.posted:
+            yield about(rule, "error", '`ios.posted` goes with told = "end"')
         if ios.names and ios.submit is None and ios.reaped in (None, ALL):
             yield about(rule, "error", "`ios.names` goes with `submit`, or with a field in `reaped`")
         if ios.submit and ios.wait and ios.submit.space != ios.wait.space:
@@ -242,7 +246,7 @@ def _ios(model: Model) -> Iterator[Problem]:
 
 
 def _told(rule: Rule, ios: Ios) -> Iterator[Problem]:
-    if ios != Ios(told=ios.told):
+    if ios != Ios(told=ios.told, posted=ios.posted if ios.told == "end" else None):
         yield about(rule, "error", "`ios.told` is about one I/O: it goes with no other word of `ios`")
     if (ios.told == "begin") != (rule.role == "begin") or not rule.key:
         yield about(rule, "error", '`ios.told`: "begin" goes with role = "begin", "end" with no role, both with a key')

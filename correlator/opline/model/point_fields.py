@@ -191,4 +191,6 @@ class PointFields(Fields):
             reaped=self.text(here, "reaped", written),
             names=self.text(here, "names", written),
             told=self.word(here, "told", written, WINDOWS),
+            taken=self.text(here, "taken", written),
+            posted=self.text(here, "posted", written),
         )

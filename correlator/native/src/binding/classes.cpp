@@ -73,6 +73,8 @@ BoundPoint bind_point(std::uint32_t spec_index, const Plan &plan, Slots &slots, 
     p.ios_submitted = needed(spec.ios.submitted, slots, p.broken);
     if (spec.ios.reaped != "*") p.ios_reaped = needed(spec.ios.reaped, slots, p.broken);
     p.ios_names = slots.want(spec.ios.names);
+    p.ios_taken = slots.want(spec.ios.taken);
+    p.ios_posted = slots.want(spec.ios.posted);
     if (spec.field.name.empty()) p.name_id = strings.intern(spec.name);
     if (!spec.class_text.empty()) p.class_id = strings.intern(spec.class_text);
     p.batch_space = strings.intern(spec.batch_space);

@@ -58,7 +58,7 @@ struct BoundPoint : KeyLists<BoundKey> {
     PointFields<std::int32_t> slot;
     std::optional<BoundKey> ios_submit, ios_wait;
     std::int32_t ios_count = kNoSlot, ios_least = kNoSlot, ios_submitted = kNoSlot, ios_reaped = kNoSlot,
-                 ios_names = kNoSlot;
+                 ios_names = kNoSlot, ios_taken = kNoSlot, ios_posted = kNoSlot;
     std::int32_t file_dev_slot = kNoSlot, inode_slot = kNoSlot;  // system calls from BPF
     std::uint32_t name_id = 0;                                   // pool id of a constant name
     std::vector<std::pair<std::string, std::uint32_t>> names;    // of the first values that slot.name had

@@ -90,6 +90,8 @@ IosSpec ios_spec(const json &p, const std::string &where, const Names &names) {
     out.submitted = text_or_empty(*it, "submitted", where);
     out.reaped = text_or_empty(*it, "reaped", where);
     out.names = text_or_empty(*it, "names", where);
+    out.taken = text_or_empty(*it, "taken", where);
+    out.posted = text_or_empty(*it, "posted", where);
     out.told =
         choice<IoWindow>(*it, "told", where, {{"begin", IoWindow::kBegin}, {"end", IoWindow::kEnd}}, IoWindow::kNone);
     return out;

@@ -66,6 +66,7 @@ struct IosSpec {
     std::string submitted, reaped;       // how many it queued, how many it took; "*": all that are done
     std::string names;                   // by which numbers the application knows the I/Os that it queues, or took
     IoWindow told = IoWindow::kNone;     // the event is about one I/O: it begins, its completion is there
+    std::string taken, posted;           // completions that the application took before this; that there are with this
     explicit operator bool() const {
         return submit || wait || !submitted.empty() || !reaped.empty() || told != IoWindow::kNone;
     }

@@ -100,6 +100,7 @@ struct IoLife {
     std::uint8_t votes = 0;   // what its target has learned from it (vote:: in link/targets.hpp)
     std::uint32_t space = 0;
     std::uint32_t open_bios = 0;
+    std::uint32_t posted = 0;  // of a ring that counts them: how many completions it had with this one
     std::int64_t done_ns = kNoTime;
     Key queue;
     std::uint64_t name = 0;  // the number by which the application knows it; 0: not known

@@ -37,7 +37,8 @@ void Applier::apply(Passage &p) {
     if (p.spec.thread == ThreadRule::kSwitch) lives_.leave_sync(p.ts, op);
     threads_.apply(p.ts, p.spec.thread, found);
     if (p.bp.ios_submit) ios_.enter_call(p, &op);
-    if (p.spec.ios.told == IoWindow::kEnd && op.state == OpState::kOpen) ios_.io_done(op, p.t.ts_ns);
+    if (p.spec.ios.told == IoWindow::kEnd && op.state == OpState::kOpen)
+        ios_.io_done(op, p.t.ts_ns, number_in(p.ev, p.bp.ios_posted, -1));
     keys_.release(p.bp, p.ev, p.who, &op);
 }
 

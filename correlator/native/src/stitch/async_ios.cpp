@@ -11,13 +11,6 @@ namespace {
 constexpr std::size_t kUntaken = 1u << 14, kUntakenAtFirst = 1u << 12;
 constexpr std::size_t kQueuesKept = 1u << 10;
 
-// The I/O's bytes are its bios'; what read-ahead brought is more than it asked for.
-void add_length(Op &op, const Bio &bio) {
-    if (bio.rwbs & rwbs::kRahead) op.io.read_ahead = true;
-    op.has_length = !op.io.read_ahead;
-    op.length_bytes += std::int64_t{bio.nr_sectors} * 512;
-}
-
 }  // namespace
 
 AsyncIos::AsyncIos(Stitching &s, ThreadStates &threads, OpLives &lives, Keys &keys)
@@ -27,8 +20,7 @@ AsyncIos::AsyncIos(Stitching &s, ThreadStates &threads, OpLives &lives, Keys &ke
       ops_(lives.ops()),
       keys_(keys),
       completed_(s.strings.intern("completed")),
-      reaped_(s.strings.intern("reaped")),
-      queued_(s.strings.intern("queued")) {}
+      reaped_(s.strings.intern("reaped")) {}
 
 std::uint32_t AsyncIos::class_of_io(std::uint32_t base, IoKind kind) {
     auto [id, added] = io_classes_.insert((static_cast<std::uint64_t>(base) << 8) | static_cast<std::uint8_t>(kind));
@@ -49,6 +41,8 @@ void AsyncIos::enter_call(Passage &p, Op *head) {
     call->queue = key;
     call->space = use.space;
     call->ring = p.spec.ios.ring;
+    if (const std::int64_t taken = number_in(p.ev, bp.ios_taken, -1); taken >= 0)
+        take_up_to(queue, static_cast<std::uint32_t>(taken));
     if (bp.ios_submit) {
         call->submits = true;
         ++queue.submitting;
@@ -136,46 +130,6 @@ Op *AsyncIos::op_of_bio(std::uint32_t host, const BlockEvent &ev, const Bio &bio
     return op && op->state == OpState::kOpen ? op : nullptr;
 }
 
-Op *AsyncIos::own_op(std::uint32_t host, const BlockEvent &ev, const Bio &bio) {
-    if (s_.plan.bios.op_class.empty() || ev.tid <= 0 || ev.kind != BlockKind::kBioQueue) return nullptr;
-    auto [known, added] = own_threads_.insert(ev.comm);
-    if (added) {
-        auto named = [&](const std::string &glob) { return glob_match(glob, s_.strings.at(ev.comm)); };
-        const BiosSpec &b = s_.plan.bios;
-        *known = std::any_of(b.threads.begin(), b.threads.end(), named) &&
-                         std::none_of(b.except.begin(), b.except.end(), named)
-                     ? 1
-                     : 2;
-    }
-    if (*known != 1) return nullptr;
-    ThreadState &ts = threads_.of(host, ev.tid);
-    if (!ts.own) ts.own = std::make_unique<OwnBio>();
-    Op *op = ts.own->last.continued_by(bio) ? ops_.find(ts.own->op) : nullptr;
-    ts.own->last.remember(bio);
-    if (op && op->state == OpState::kOpen) {
-        add_length(*op, bio);
-        return op;
-    }
-    Op &made = lives_.new_op(host, ev.pid, ev.tid, ev.ts_ns);
-    if (made.cgroup == 0) made.cgroup = bio.cgroup;
-    made.io.is_io = made.io.own = true;
-    add_length(made, bio);
-    made.op_class = class_of_io(s_.strings.intern(s_.plan.bios.op_class), bio.kind);
-    Transition t;
-    t.ts_ns = ev.ts_ns;
-    t.point = queued_;
-    t.event = s_.strings.intern("block_bio_queue");
-    t.spec = kNoSpec;
-    t.tid = ev.tid;
-    t.pid = ev.pid;
-    t.cpu = ev.cpu;
-    t.comm = ev.comm;
-    t.evidence = Evidence::kBegin;
-    lives_.add_transition(made, t);
-    ts.own->op = op_ref(made);
-    return &made;
-}
-
 void AsyncIos::bio_opened(std::uint64_t ref) {
     Op *op = ops_.find(ref);
     if (!op || !op->io.is_io || op->io.told) return;
@@ -211,38 +165,45 @@ void AsyncIos::bio_done(const Bio &bio) {
         io_done(*op, io.done_ns);
 }
 
-void AsyncIos::io_done(Op &op, std::int64_t done_ns) {
+void AsyncIos::io_done(Op &op, std::int64_t done_ns, std::int64_t posted) {
     op.io.done = true;
     op.io.done_ns = done_ns;
+    op.io.posted = static_cast<std::uint32_t>(posted);
     if (op.io.own) {
         end_at_completion(op);
         return;
     }
     IoQueue &q = io_queues_[op.io.queue];
-    // Where completions can be taken without a call, only a call that waits now is known to take this one.
-    if (op.io.ring ? q.waiting == 0 : q.unseen) {
+    // Where completions can be taken without a call, and calls do not say how many were, only a call that waits now is
+    // known to take this one.
+    const bool counted = q.says_taken && posted >= 0;
+    if (!counted && (op.io.ring ? q.waiting == 0 : q.unseen)) {
         end_at_completion(op);
         return;
     }
     q.done.push_back(op_ref(op));
-    if (q.done.size() > (q.reap_seen ? kUntaken : kUntakenAtFirst)) {
+    if (q.done.size() > (q.reap_seen || counted ? kUntaken : kUntakenAtFirst)) {
         q.unseen = true;
         complete_all(q);
     }
 }
 
-void AsyncIos::end_at_completion(Op &op) {
+// With `returned`, the last call before which the application did not take the completion: not before its return.
+void AsyncIos::end_at_completion(Op &op, const Transition *returned) {
     if (!op.io.own && !op.io.ring) ++s_.counts.reaps_unseen;
     if (op.bios == 0 && !op.io.told) {  // nothing was queued: it was done when the call that queued it returned
         end_io(op, op.transitions.last_ns(), op.transitions.last_order());
         return;
     }
-    Transition t;
-    t.ts_ns = op.io.done_ns;
-    t.point = completed_;
+    const bool later = returned && returned->ts_ns > op.io.done_ns;
+    Transition t = later ? *returned : Transition{};
     t.spec = kNoSpec;
-    t.pid = op.pid;
-    t.evidence = Evidence::kCompletion;
+    t.point = later ? reaped_ : completed_;
+    t.evidence = later ? Evidence::kKey : Evidence::kCompletion;
+    if (!later) {
+        t.ts_ns = op.io.done_ns;
+        t.pid = op.pid;
+    }
     end_io(op, t.ts_ns, lives_.add_transition(op, t));
 }
 
@@ -257,7 +218,7 @@ void AsyncIos::end_io(Op &op, std::int64_t ts_ns, std::uint32_t order) {
 
 void AsyncIos::complete_all(IoQueue &q) {
     for (auto ref : q.done)
-        if (Op *op = ops_.find(ref); op && op->state == OpState::kOpen) end_at_completion(*op);
+        if (Op *op = ops_.find(ref); op && op->state == OpState::kOpen) end_at_completion(*op, &q.returned);
     q.done.clear();
 }
 
@@ -339,18 +300,21 @@ Fate AsyncIos::return_from_call(Passage &p) {
     t.key_space = call->space;
     t.evidence = Evidence::kThread;
     bool any = false;
+    IoQueue &q = io_queues_[call->queue];
+    if (q.says_taken) q.returned = t;
     if (call->submits) {
         any = true;
         close_submit(*call, number_in(p.ev, bp.ios_submitted, static_cast<std::int64_t>(call->ops.size())), t);
         if (p.spec.thread == ThreadRule::kLeave) p.ts.stack.clear();
-        IoQueue &q = io_queues_[call->queue];
         if (--q.submitting == 0) q.reaped_early.clear();
     }
     if (call->waits) {
-        IoQueue &q = io_queues_[call->queue];
         --q.waiting;
+        any = any || q.says_taken;
         const bool all = p.spec.ios.reaped == "*";
-        const std::int64_t count = all ? static_cast<std::int64_t>(q.done.size()) : number_in(p.ev, bp.ios_reaped, 0);
+        const std::int64_t count = q.says_taken ? 0
+                                   : all        ? static_cast<std::int64_t>(q.done.size())
+                                                : number_in(p.ev, bp.ios_reaped, 0);
         if (count > 0) q.reap_seen = true, q.unseen = false;
         any = reap(q, count, names_in(p.ev, bp.ios_names), t) || any;
         // Of a call that submits and waits the kernel tells an error only where it submitted nothing.

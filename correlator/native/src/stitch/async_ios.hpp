@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Makes an op of each I/O that outlives its call, and of each bio that is an op of its own: see stitch/ios.hpp, and
-// docs/model.md, "I/Os that outlive their call".
+// Makes an op of each I/O that outlives its call: see stitch/ios.hpp, and docs/internals/model.md.
 #pragma once
 #include <memory>
 #include <vector>
@@ -24,12 +23,11 @@ class AsyncIos {
     // submits it) with the event.
     Op &begin_told(Passage &);
     // The I/O's completion is there: the op ends, or waits for the call that takes the completion.
-    void io_done(Op &, std::int64_t done_ns);
+    // posted: how many completions its ring has had with it; negative: not known.
+    void io_done(Op &, std::int64_t done_ns, std::int64_t posted = -1);
     // The op that owns the bio that a thread is queueing: the I/O that its call submits, else the thread's current op.
     // nullptr: neither.
     Op *op_of_bio(std::uint32_t host, const BlockEvent &, const Bio &);
-    // The bio is an op of its own, if the model says so of its thread; else nullptr.
-    Op *own_op(std::uint32_t host, const BlockEvent &, const Bio &);
     // What becomes of the bios and requests of an op that is one I/O.
     void bio_opened(std::uint64_t op);
     void request_done(const Request &);
@@ -44,10 +42,11 @@ class AsyncIos {
     Op *io_of_bio(IoCall &, const Bio &);
     void close_submit(IoCall &, std::int64_t count, const Transition &);
     bool reap(IoQueue &, std::int64_t count, std::vector<std::uint64_t> names, Transition);
-    void end_at_completion(Op &);
+    void end_at_completion(Op &, const Transition *returned = nullptr);
     void end_io(Op &, std::int64_t ts_ns, std::uint32_t order);
     void complete_all(IoQueue &);
     // stitch/ring_ios.cpp
+    void take_up_to(IoQueue &, std::uint32_t taken);
     void forget_done(IoQueue &, std::size_t most);
     void end_waited_for(IoQueue &, const IoCall &, Transition);
     // stitch/io_names.cpp
@@ -66,8 +65,7 @@ class AsyncIos {
     Keys &keys_;
     FlatMap<Key, IoQueue, KeyHash> io_queues_;
     FlatMap<std::uint64_t, std::uint32_t> io_classes_;  // (class, kind) → class with the kind
-    FlatMap<std::uint32_t, std::uint8_t> own_threads_;  // comm → 1: its bios are ops, 2: they are not
-    std::uint32_t completed_, reaped_, queued_;         // pool ids
+    std::uint32_t completed_, reaped_;                  // pool ids
 };
 
 }  // namespace opline

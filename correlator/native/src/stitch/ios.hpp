@@ -50,6 +50,13 @@ struct IoCall {
     LastBio last;
 };
 
+// The I/O's bytes are its bios'; what read-ahead brought is more than it asked for.
+inline void add_length(Op &op, const Bio &bio) {
+    if (bio.rwbs & rwbs::kRahead) op.io.read_ahead = true;
+    op.has_length = !op.io.read_ahead;
+    op.length_bytes += std::int64_t{bio.nr_sectors} * 512;
+}
+
 // What a thread queues without a call: its last bio's op.
 struct OwnBio {
     std::uint64_t op = 0;
@@ -76,6 +83,11 @@ struct IoQueue {
     std::vector<Taken> reaped_early;            // taken while the call that queued them had not returned
     std::uint32_t submitting = 0, waiting = 0;  // calls
     bool reap_seen = false, unseen = false;     // unseen: nobody takes them where we look
+    // Of a ring whose calls say how many completions the application has taken: this number, modulo 2^32, and the
+    // return of the last call.
+    bool says_taken = false;
+    std::uint32_t taken = 0;
+    Transition returned;
     bool idle() const {
         return done.empty() && named.empty() && in_flight.empty() && submitting == 0 && waiting == 0 && !unseen &&
                !in_order;

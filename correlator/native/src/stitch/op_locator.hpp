@@ -7,13 +7,20 @@
 
 #include "stitch/async_ios.hpp"
 #include "stitch/batches.hpp"
+#include "stitch/own_bios.hpp"
 
 namespace opline {
 
 class OpLocator {
   public:
     OpLocator(Stitching &s, ThreadStates &threads, OpLives &lives, Keys &keys, Batches &batches, AsyncIos &ios)
-        : s_(s), threads_(threads), lives_(lives), keys_(keys), batches_(batches), ios_(ios) {}
+        : s_(s),
+          threads_(threads),
+          lives_(lives),
+          keys_(keys),
+          batches_(batches),
+          ios_(ios),
+          own_bios_(s, threads, lives) {}
 
     OpTable &ops() { return lives_.ops(); }
     // nullptr: the op has settled.
@@ -26,7 +33,7 @@ class OpLocator {
     }
     bool same_thread(std::uint32_t host, const BlockEvent &ev) const { return threads_.same_thread(host, ev); }
     Op *op_of_bio(std::uint32_t host, const BlockEvent &ev, const Bio &bio) { return ios_.op_of_bio(host, ev, bio); }
-    Op *own_op(std::uint32_t host, const BlockEvent &ev, const Bio &bio) { return ios_.own_op(host, ev, bio); }
+    Op *own_op(std::uint32_t host, const BlockEvent &ev, const Bio &bio) { return own_bios_.op_of(host, ev, bio); }
     std::uint64_t next_batch() { return batches_.next_batch(); }
     bool owns_all_keys_lost(const Op &op) const { return keys_.owns_all_keys_lost(op); }
     // A thread of the op is not known in the root PID namespace: nothing of its block requests is.
@@ -43,6 +50,7 @@ class OpLocator {
     Keys &keys_;
     Batches &batches_;
     AsyncIos &ios_;
+    OwnBios own_bios_;
 };
 
 }  // namespace opline

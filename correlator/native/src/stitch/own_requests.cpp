@@ -19,31 +19,19 @@ constexpr std::array<FirstStep, 3> kFirstSteps{{{&RequestState::queue_ns, "queue
 
 }  // namespace
 
-bool OwnRequests::meant(std::uint32_t comm) {
-    auto [known, added] = threads_.insert(comm);
-    if (added) {
-        auto named = [&](const std::string &glob) { return glob_match(glob, s_.strings.at(comm)); };
-        const BiosSpec &spec = s_.plan.requests;
-        const bool is_meant = std::any_of(spec.threads.begin(), spec.threads.end(), named) &&
-                              std::none_of(spec.except.begin(), spec.except.end(), named);
-        *known = is_meant ? 1 : 2;
-    }
-    return *known == 1;
-}
-
 Op *OwnRequests::op_of(std::uint32_t host, const Request &r) {
-    if (s_.plan.requests.op_class.empty() || r.absorbed_by != 0) return nullptr;
+    if (!threads_.any() || r.absorbed_by != 0) return nullptr;
     const auto *first = std::find_if(kFirstSteps.begin(), kFirstSteps.end(),
                                      [&](const FirstStep &step) { return r.*step.time != kNoTime; });
     const bool queued = r.queue_comm != 0 || r.queue_tid > 0;
     const std::uint32_t comm = queued ? r.queue_comm : r.issue_comm;
-    if (first == kFirstSteps.end() || !meant(comm)) return nullptr;
+    if (first == kFirstSteps.end() || !threads_.meant(comm)) return nullptr;
     const std::int32_t tid = queued ? r.queue_tid : r.issue_tid;
     Op &op = lives_.new_op(host, -1, tid, r.*first->time);
     if (op.cgroup == 0) op.cgroup = r.cgroup;
     op.has_length = r.nr_sectors > 0;
     op.length_bytes = std::int64_t{r.nr_sectors} * 512;
-    op.op_class = s_.strings.intern(s_.plan.requests.op_class + " " + std::string(io_kind_name(r.kind)));
+    op.op_class = threads_.class_of(r.kind);
     Transition t;
     t.ts_ns = op.begin_ns;
     t.point = s_.strings.intern(first->point);

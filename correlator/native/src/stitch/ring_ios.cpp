@@ -1,11 +1,30 @@
 // SPDX-License-Identifier: MIT
-// I/Os of a ring that have no events of their own: when those are done whose bios another thread queues. See
-// stitch/ios.hpp, and docs/model.md, "I/Os that outlive their call".
+// I/Os of a ring: when the application has taken the completion of those that have events of their own; when those of
+// the others are done whose bios another thread queues. See stitch/ios.hpp, and docs/internals/model.md, "I/Os that
+// outlive their call".
 #include <algorithm>
 
 #include "stitch/async_ios.hpp"
 
 namespace opline {
+
+// The ring's completions are in order, and so are its I/Os in `done`. A number that goes down is another ring's.
+void AsyncIos::take_up_to(IoQueue &q, std::uint32_t taken) {
+    auto reaches = [](std::uint32_t number, std::uint32_t other) {
+        return static_cast<std::int32_t>(number - other) >= 0;
+    };
+    if (q.says_taken && !reaches(taken, q.taken)) complete_all(q);
+    q.says_taken = true;
+    q.taken = taken;
+    while (!q.done.empty()) {
+        Op *op = ops_.find(q.done.front());
+        if (op && op->state == OpState::kOpen) {
+            if (!reaches(taken, op->io.posted)) return;
+            end_at_completion(*op, &q.returned);
+        }
+        q.done.pop_front();
+    }
+}
 
 // What is in flight is what is not done; at most so many, the youngest. Of the others that the submitting thread queued
 // nothing for (a worker or the polling thread does, or the block layer later, or nobody, as the data is in memory)

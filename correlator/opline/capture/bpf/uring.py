@@ -37,7 +37,22 @@ def definitions(btf: Btf) -> dict[str, int] | None:
         **_completion(btf),
     }
     known = {name: value for name, value in found.items() if value is not None}
-    return known if len(known) == len(found) else None
+    return {**known, **_taken(btf)} if len(known) == len(found) else None
+
+
+def _taken(btf: Btf) -> dict[str, int]:
+    """How many completions a ring has had, and the application has taken; nothing where the kernel does not say it."""
+    found = {
+        "O_CQ_HEAD": btf.offset("io_rings", "cq.head"),
+        "O_RING_RINGS": btf.offset("io_ring_ctx", "rings"),
+        "O_RING_TAIL": btf.offset("io_ring_ctx", "cached_cq_tail"),
+        "O_FILE_PRIVATE": btf.offset("file", "private_data"),
+        "O_TASK_RINGS": btf.offset("task_struct", "io_uring"),
+        "O_RINGS_REGISTERED": btf.offset("io_uring_task", "registered_rings"),
+    }
+    known = {name: value for name, value in found.items() if value is not None}
+    counted = len(btf.tracepoint(_COMPLETE) or []) != _ARGUMENTS_WITH_RESULT
+    return known if counted and len(known) == len(found) else {}
 
 
 def _request(btf: Btf, tracepoint: str) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import time
 from collections import Counter
@@ -279,7 +280,9 @@ def test_a_full_ring_buffer_is_told(tmp_path: Path) -> None:
     with loop_device(64 << 20) as path:
         arguments = ["--requests", str(tmp_path / "whole"), "--ring-bytes=65536"]
         with capture(tmp_path, *arguments, enable=TOLD) as running:
+            os.kill(running.pid, signal.SIGSTOP)
             deep(path, "--size=32m")
+            os.kill(running.pid, signal.SIGCONT)
         running.trace = tmp_path / "whole"
         events = list(running.events())
     lost = [(at, fields) for name, at, fields in events if name == "lost"]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import mmap
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -250,11 +251,14 @@ def test_a_flush_of_excluded_processes_is_whole(tmp_path: Path) -> None:
 
 
 def test_a_full_ring_is_counted_and_shows_as_a_gap(tmp_path: Path) -> None:
-    """A tiny ring buffer that is emptied rarely."""
-    with loop_device() as device, capture(tmp_path, "--ring-bytes=65536", "--period-us=200000") as running:
-        for count in (1000, 10, 10):
-            write_directly(device, [BLOCK * i for i in range(count)], cpu=0)
+    """A tiny ring buffer, and a collector that stands still for a while."""
+    with loop_device() as device, capture(tmp_path, "--ring-bytes=65536") as running:
+        os.kill(running.pid, signal.SIGSTOP)
+        write_directly(device, [BLOCK * i for i in range(1000)], cpu=0)
+        os.kill(running.pid, signal.SIGCONT)
+        for _ in range(2):
             time.sleep(0.3)
+            write_directly(device, [BLOCK * i for i in range(10)], cpu=0)
     lost: Counter[int] = Counter()
     last: Counter[int] = Counter()
     gaps: Counter[int] = Counter()

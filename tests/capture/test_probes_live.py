@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -91,12 +92,14 @@ def lossy(probed: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, A
     model.write_text(PROBES + POINTS.replace("PROVIDER", "probed"))
     (folder / "probes.json").write_text(to_json(load_model(model).probes, {"probed": [probed]}))
     what = ["--probes", str(folder / "probes.json"), "--trace", str(folder / "trace" / "probes")]
-    small = ["--ring-bytes", str(1 << 16), "--period-us", "100000"]
+    small = ["--ring-bytes", str(1 << 16)]
     argv = [sys.executable, "-P", "-m", "opline.capture.collectors.collector", *what, *small]
     with subprocess.Popen(argv, stdout=-1, text=True) as collector:
         assert collector.stdout is not None
         assert json.loads(collector.stdout.readline())["ready"]
+        collector.send_signal(signal.SIGSTOP)
         subprocess.run([probed, str(MANY)], check=True, stdout=subprocess.DEVNULL)
+        collector.send_signal(signal.SIGCONT)
         collector.terminate()
         report: dict[str, Any] = json.loads(collector.stdout.readline())
     return {**report, "trace": folder / "trace", "model": model}

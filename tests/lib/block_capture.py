@@ -51,6 +51,7 @@ class Capture:
     daemon: Sessiond
     session: Session
     trace: Path
+    pid: int = 0  # of the collector
     ready: dict[str, Any] = field(default_factory=dict)
     counts: dict[str, Any] = field(default_factory=dict)
     discarded: int = 0
@@ -96,6 +97,7 @@ def capture(
         if collect:
             traced = [f"--trace={folder / 'trace'}", *arguments]
             child, running.ready = start_collector(daemon.environment(), *traced)
+            running.pid = child.pid
         yield running
         if child is not None:
             child.send_signal(signal.SIGTERM)

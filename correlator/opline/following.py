@@ -140,8 +140,9 @@ class Following:
             self.until_ns = self.until_ns if until_ns == _END_NS else until_ns
             return True
         self._rows.add(self.core)
-        last_ns = json.loads(self.core.summary())["last_ns"]
-        self.until_ns = last_ns if self.behind or until_ns == _END_NS else until_ns
+        if self.behind or until_ns == _END_NS:
+            until_ns = json.loads(self.core.summary())["last_ns"]  # its length grows with the processes of the machine
+        self.until_ns = until_ns
         return True
 
     def finish(self) -> None:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 TABLES = ("ops", "stages", "requests")
 TICK_S = 0.1
+SUM_S = 1.0
 MOST_TRIES = 5
 
 
@@ -77,6 +78,7 @@ class RecordingFeed:
         self.population: Population | None = None  # as far as it is known
         self.processes: dict[int, int] = {}
         self.lost = 0  # events that the tracer discarded, as far as they are known
+        self._sum_at = 0.0
 
     @property
     def anew(self) -> int:
@@ -94,13 +96,21 @@ class RecordingFeed:
     def step(self, over: bool = False) -> bool:
         """What has come; whether there may be rows. ``over``: the recording is. Raises OplineError."""
         found = self.following.step(over)
-        if found and self.following.core is not None:
-            summary = json.loads(self.following.core.summary())
-            if self.first_ns is None:
-                self.first_ns = summary["first_ns"]
-            self.population = population_in(summary)
-            self.lost = int(summary["losses"].get("discarded_events", 0))
+        unknown = self.first_ns is None or self.population is None
+        if found and (unknown or over or time.monotonic() >= self._sum_at):
+            self._sum_up()
         return found
+
+    def _sum_up(self) -> None:
+        """Now and then: the summary has a line per process of the machine, and a look comes each 0.1 s."""
+        if self.following.core is None:
+            return
+        summary = json.loads(self.following.core.summary())
+        if self.first_ns is None:
+            self.first_ns = summary["first_ns"]
+        self.population = population_in(summary)
+        self.lost = int(summary["losses"].get("discarded_events", 0))
+        self._sum_at = time.monotonic() + SUM_S
 
     @property
     def until_ns(self) -> int | None:
@@ -141,6 +151,7 @@ class RecordingFeed:
     def finish(self) -> None:
         """See Source."""
         self._finished = True
+        self._sum_up()
         self.following.finish()
 
 

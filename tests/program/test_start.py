@@ -6,36 +6,68 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.lib.recorded import RunOf
 
-COMMANDS = (
-    ("stages",), ("stages", "--class", "write"), ("why",), ("why", "--json"), ("coverage",), ("ops", "--slowest", "2"),
-    ("csv", "--class", "write"), ("requests",), ("hist", "--per", "device"), ("iostat", "-x"), ("heatmap",),
-    ("outliers",), ("btt",), ("burst",), ("log",), ("losses",), ("interference", "--slowest", "2"),
-    ("sql", "SELECT count(*) FROM ops"), ("report", "-o", "report.html"),
-)  # fmt: skip
-HEAVY = ("pandas", "networkx", "matplotlib")
+HEAVY = ("duckdb", "numpy", "pyarrow", "pyarrow.parquet", "matplotlib", "networkx", "pandas", "tomllib")
+SQL = {"duckdb"}
+ARRAYS = SQL | {"numpy"}
+ARROW = ARRAYS | {"pyarrow"}
+PARQUET = ARROW | {"pyarrow.parquet"}
+#: Of a run: the heavy modules that each command loads, all of them and no other.
+LOADED: dict[tuple[str, ...], set[str]] = {
+    ("losses",): SQL,
+    ("pack", "-o", "run.opline"): SQL,
+    ("what",): SQL,
+    ("ops", "--slowest", "2"): SQL,
+    ("btt",): SQL,
+    ("sql", "SELECT count(*) FROM ops"): SQL,
+    ("export", "--to", "perfetto", "-o", "trace"): SQL,
+    ("log",): ARRAYS,
+    ("coverage",): ARROW,
+    ("why", "--json"): ARROW,
+    ("hist", "--per", "device"): ARROW,
+    ("heatmap",): ARROW,
+    ("stages", "--class", "write"): PARQUET,
+    ("csv", "--class", "write"): PARQUET,
+    ("report", "-o", "report.html"): PARQUET | {"tomllib"},
+}
+#: Of a trace that no run is made of.
+BARE: dict[tuple[str, ...], set[str]] = {("stages",): {"tomllib"}}
 CODE = """
-import json, sys
+import json, os, sys
 from opline_analyses.cli import main
-found = {}
-for name, *options in json.loads(sys.argv[2]):
-    assert main([name, sys.argv[1], *options]) == 0, name
-    found[" ".join([name, *options])] = [heavy for heavy in json.loads(sys.argv[3]) if heavy in sys.modules]
-print(json.dumps(found), file=sys.stderr)
+given, commands, heavy = map(json.loads, sys.argv[1:])
+for name, *options in commands:
+    if (child := os.fork()) == 0:
+        status = main([name, given, *options])
+        print(json.dumps([status, [one for one in heavy if one in sys.modules]]), file=sys.stderr, flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
 """
 
 
-def test_no_command_loads_what_it_does_not_use(run_of: RunOf, tmp_path: Path) -> None:
-    asked = [sys.executable, "-c", CODE, str(run_of("demo-qd4").path), json.dumps(COMMANDS), json.dumps(HEAVY)]
-    done = subprocess.run(asked, capture_output=True, text=True, check=True, cwd=tmp_path)
-    found = json.loads(done.stderr.splitlines()[-1])
-    assert len(found) == len(COMMANDS)
-    assert {name: heavy for name, heavy in found.items() if heavy} == {}
+def loaded(
+    given: Path, commands: Iterable[tuple[str, ...]], folder: Path
+) -> dict[tuple[str, ...], tuple[int, set[str]]]:
+    """Exit status and heavy modules of each command, each in a process that has loaded none before: a fork of one that
+    has loaded the command line alone.
+    """
+    asked = [sys.executable, "-c", CODE, json.dumps(str(given)), json.dumps([*commands]), json.dumps(HEAVY)]
+    done = subprocess.run(asked, capture_output=True, text=True, check=True, cwd=folder)
+    found = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("[")]
+    return {command: (status, set(modules)) for command, (status, modules) in zip(commands, found, strict=True)}
+
+
+def test_a_command_loads_what_it_needs(run_of: RunOf, trace: Callable[[str], Path], tmp_path: Path) -> None:
+    assert loaded(run_of("demo-qd4").path, LOADED, tmp_path) == {c: (0, found) for c, found in LOADED.items()}
+    (tmp_path / "bare").mkdir()
+    bare = {(*command, "--model", "demo"): found for command, found in BARE.items()}
+    assert loaded(trace("demo-qd4") / "trace", bare, tmp_path / "bare") == {c: (0, found) for c, found in bare.items()}
 
 
 @pytest.mark.parametrize(

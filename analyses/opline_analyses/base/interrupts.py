@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import sys
 import threading
 import time
@@ -36,14 +35,14 @@ def install() -> None:
     global _installed
     _installed = True
     sys.unraisablehook = _unraisable
-    ours, theirs = socket.socketpair()
-    theirs.setblocking(False)
+    ours, theirs = os.pipe()
+    os.set_blocking(theirs, False)
     # The thread takes no signal at all. The recorder waits for some with sigtimedwait(2) in the main thread, and the
     # kernel would give them to a thread that does not block them: SIGUSR1 of a session daemon would end the process.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     threading.Thread(target=_watch, args=(ours,), daemon=True).start()
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-    signal.set_wakeup_fd(theirs.detach(), warn_on_full_buffer=False)
+    signal.set_wakeup_fd(theirs, warn_on_full_buffer=False)
     for number in ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _take)
@@ -101,8 +100,9 @@ def _take(number: int, _frame: FrameType | None) -> None:
             raise KeyboardInterrupt
 
 
-def _watch(signals: socket.socket) -> None:
-    while number := signals.recv(1)[0]:
+def _watch(signals: int) -> None:
+    """``signals``: the end of a pipe into which Python writes each signal's number."""
+    while number := os.read(signals, 1)[0]:
         if number in ENDING and signal.getsignal(number) is _take:
             _end(number)
 

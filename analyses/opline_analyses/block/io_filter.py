@@ -294,3 +294,13 @@ def count_of_rows(run: Run, rows: Rows) -> int:
     """How many rows are counted."""
     sql, parameters = counted_sql(rows, "count(*)")
     return int(run.row(sql, parameters)[0])
+
+
+def tables_needed(filters: IoFilters) -> tuple[str, ...]:
+    """The tables that the filters ask for: a trace's temporary run has rows of these only."""
+    needed = {"requests", "bios"} if filters.of == "bios" else {filters.of}
+    if filters.op_class or filters.of == "stages":
+        needed |= {"ops", "links"}
+    if filters.pid:
+        needed.add("transitions")
+    return tuple(sorted(needed))

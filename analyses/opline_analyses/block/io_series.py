@@ -18,7 +18,7 @@ from opline_analyses.intervals.intervals import Grid, Tally, number_of_intervals
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from opline_analyses.block.io_filter import IoFilters, Rows
+    from opline_analyses.block.io_filter import Rows
     from opline_analyses.intervals.buckets import Buckets
     from opline_analyses.intervals.intervals import Cells, Occupancy
     from opline_analyses.runs.run import Run
@@ -59,16 +59,6 @@ class Series(Value):
     def shown_end(self, index: int) -> str:
         """Where it ends."""
         return seconds(self.end_ns(index) - self.zero_ns, self.digits)
-
-
-def tables_needed(filters: IoFilters) -> tuple[str, ...]:
-    """The tables that the filters ask for: a trace's temporary run has rows of these only."""
-    needed = {"requests", "bios"} if filters.of == "bios" else {filters.of}
-    if filters.op_class or filters.of == "stages":
-        needed |= {"ops", "links"}
-    if filters.pid:
-        needed.add("transitions")
-    return tuple(sorted(needed))
 
 
 def series_of(rows: Rows, interval_ns: int | None, count: int | None = None) -> Series:

@@ -24,7 +24,6 @@ from opline_analyses.client.schedule import corrected_latencies
 from opline_analyses.client.schedule import document as schedule_document
 from opline_analyses.client.span import client_span
 from opline_analyses.client.unsplit import unsplit, unsplit_lines
-from opline_analyses.runs.query_csv import write_csv
 from opline_analyses.runs.selection import OpFilters, Selection, clients_classes, selection
 
 if TYPE_CHECKING:
@@ -129,6 +128,8 @@ def result(
     gaps = unsplit(run)
     hops, steps = checks.hop_agreement(run), checks.block_steps(run)
     if per_op_file:
+        from opline_analyses.runs.query_csv import write_csv  # only this file needs pyarrow
+
         with complete_file(per_op_file) as file:
             rows = per_op(run)
             write_csv(rows.columns, rows, file)

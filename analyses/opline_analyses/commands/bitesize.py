@@ -64,7 +64,7 @@ def limits_of(args: argparse.Namespace) -> tuple[int, ...] | None:
 def run(args: argparse.Namespace) -> int:
     """Prints the histogram."""
     from opline_analyses.api.block import bitesize
-    from opline_analyses.block.io_series import tables_needed
+    from opline_analyses.block.io_filter import tables_needed
 
     limits = limits_of(args)
     if args.duration is not None:

@@ -46,7 +46,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints the bursts."""
     from opline_analyses.api.block import burst
-    from opline_analyses.block.io_series import tables_needed
+    from opline_analyses.block.io_filter import tables_needed
 
     if args.of not in ("requests", "bios"):
         raise UsageError(f"--of {args.of}: bursts are of block I/O.")

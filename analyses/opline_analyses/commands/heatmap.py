@@ -207,7 +207,7 @@ def _of_counts(args: argparse.Namespace, kind: Kind) -> list[tuple[str, Map]]:
 
 
 def _of_run(args: argparse.Namespace) -> int:
-    from opline_analyses.block.io_series import tables_needed
+    from opline_analyses.block.io_filter import tables_needed
 
     picture = _is_picture(args) and not args.csv
     if args.per_device and (picture or args.json):

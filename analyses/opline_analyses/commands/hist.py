@@ -109,7 +109,7 @@ def add_options(parser: argparse.ArgumentParser, recordings: bool = False) -> No
 def run(args: argparse.Namespace) -> int:
     """Prints the histograms."""
     from opline_analyses.api.block import hist
-    from opline_analyses.block.io_series import tables_needed
+    from opline_analyses.block.io_filter import tables_needed
 
     if (kind := kind_as_asked(args.run, args.unitstime)) is not None:
         args.interval = interval_of_oracle(args, kind) or args.interval

@@ -83,7 +83,7 @@ def check(args: argparse.Namespace) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints the rows."""
     from opline_analyses.api.block import iostat
-    from opline_analyses.block.io_series import tables_needed
+    from opline_analyses.block.io_filter import tables_needed
 
     check(args)
     style, per_device = style_of(args)

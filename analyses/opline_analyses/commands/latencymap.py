@@ -177,7 +177,8 @@ def _unit_ns(args: argparse.Namespace) -> int:
 
 
 def _of_run(args: argparse.Namespace) -> Iterator[Column]:
-    from opline_analyses.block.io_series import count_rows, series_of, tables_needed, told
+    from opline_analyses.block.io_filter import tables_needed
+    from opline_analyses.block.io_series import count_rows, series_of, told
     from opline_analyses.intervals.buckets import PowerOfTwo
 
     buckets, step = PowerOfTwo(_unit_ns(args)), _step_ns(args)

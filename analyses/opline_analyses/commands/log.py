@@ -66,7 +66,7 @@ def lines_of(args: argparse.Namespace, begins: bool = True) -> Callable[[Iterabl
 def run(args: argparse.Namespace) -> int:
     """Prints the I/Os."""
     from opline_analyses.api.block import ios
-    from opline_analyses.block.io_series import tables_needed
+    from opline_analyses.block.io_filter import tables_needed
 
     if args.duration is not None:
         if args.window is not None or args.since is not None or args.until is not None:

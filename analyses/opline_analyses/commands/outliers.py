@@ -77,7 +77,7 @@ def threshold_ns(args: argparse.Namespace) -> int | None:
 def run(args: argparse.Namespace) -> int:
     """Prints outliers, statistics and the comparison."""
     from opline_analyses.api.block import outliers
-    from opline_analyses.block.io_series import tables_needed
+    from opline_analyses.block.io_filter import tables_needed
     from opline_analyses.block.outliers import THRESHOLD_US
 
     threshold, script = threshold_ns(args), args.style == "systemtap"

@@ -109,7 +109,7 @@ def _title(args: argparse.Namespace) -> str:
 
 def _one_op(args: argparse.Namespace) -> Figure:
     from opline_analyses.ops.oplist import read_ops
-    from opline_analyses.ops.rows import names_of_threads
+    from opline_analyses.ops.thread_names import names_of_threads
     from opline_analyses.pictures.plot_op import figure
 
     with opened(args) as opened_run:

@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
             with csv_output(args) as out:
                 write_csv(columns, result, out)
             return 0
-        from opline_analyses.runs.query_csv import records
+        from opline_analyses.runs.query_json import records
 
         seen = [
             Column(c, c, _cell, "f64" if t.startswith(_NUMERIC) else "text", left=not t.startswith(_NUMERIC))

@@ -13,8 +13,8 @@ from opline.errors import OplineError
 from opline.store.run import BLOCKS_MODEL
 from opline.values import Value
 from opline_analyses.block.hist_result import HistOptions, counted_of, counting_buckets, source_beside, unit_of
-from opline_analyses.block.io_filter import IoFilters, rows_of
-from opline_analyses.block.io_series import series_of, tables_needed
+from opline_analyses.block.io_filter import IoFilters, rows_of, tables_needed
+from opline_analyses.block.io_series import series_of
 from opline_analyses.block.iostat_result import rows_and_series
 from opline_analyses.intervals.buckets import Fine
 from opline_analyses.intervals.intervals import Batch, Grid, Tally

@@ -21,7 +21,7 @@ from opline.talk import shown
 from opline_analyses.base.colours import STATES
 from opline_analyses.base.text import device_name
 from opline_analyses.ops.oplist import InState, OpDetail, Request, read_ops
-from opline_analyses.ops.rows import names_of_threads
+from opline_analyses.ops.thread_names import names_of_threads
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
 

@@ -18,7 +18,6 @@ from opline.talk import shown
 from opline_analyses.base.colours import STATES, STATES_UNKNOWN
 from opline_analyses.client import checks
 from opline_analyses.ops.rows import (
-    NO_THREAD,
     Column,
     StageRows,
     Sums,
@@ -28,6 +27,7 @@ from opline_analyses.ops.rows import (
     sums,
 )
 from opline_analyses.ops.stages import StageRow, StageTable, select_counted, stage_table
+from opline_analyses.ops.thread_names import NO_THREAD
 from opline_analyses.report.cells import CODES_PER_ROW, TICK_NS, cells_of, coarse_tick, sample_order
 from opline_analyses.report.columns import Columns
 from opline_analyses.report.detail import (

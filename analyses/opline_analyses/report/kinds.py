@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from opline_analyses.ops.rows import Column, names_of_threads
+from opline_analyses.ops.rows import Column
+from opline_analyses.ops.thread_names import names_of_threads
 from opline_analyses.report.cells import Cells
 from opline_analyses.report.columns import Columns, zigzag
 from opline_analyses.report.detail import add_lists

@@ -9,7 +9,8 @@ import numpy as np
 
 from opline.errors import OplineError
 from opline_analyses.base.colours import STATES, STATES_UNKNOWN
-from opline_analyses.ops.rows import NO_THREAD, StageRows, names_of_threads
+from opline_analyses.ops.rows import StageRows
+from opline_analyses.ops.thread_names import NO_THREAD, names_of_threads
 from opline_analyses.report.columns import Columns, zigzag
 from opline_analyses.report.detail import add_lists, add_requests, add_stages, requests_of, states_of
 from opline_analyses.report.head import common_head, short_name, stage_head

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opline_analyses.client.checks import Check, littles_law
-from opline_analyses.ops.rows import NO_THREAD, Column
+from opline_analyses.ops.rows import Column
+from opline_analyses.ops.thread_names import NO_THREAD
 from opline_analyses.report.columns import Columns
 from opline_analyses.report.devices import add_devices
 from opline_analyses.report.head import common_head, short_name, stage_head

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from opline.talk import shown
 from opline.values import Value
 from opline_analyses.base.text import device_name
-from opline_analyses.ops.rows import names_of_threads
+from opline_analyses.ops.thread_names import names_of_threads
 from opline_analyses.report.ops import NAME_LENGTH, bucket, size
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from typing import TYPE_CHECKING
 
 from .language import (
@@ -46,6 +45,8 @@ _TOML_PLACE = r" \(at (?:line (\d+), column \d+|end of document)\)$"
 
 def parse(text: str, name: str, path: str) -> tuple[Model, list[Problem]]:
     """Parse a model. The problems are sorted by line; with an error among them the model is what could be read."""
+    import tomllib  # a run has been correlated: what reads one parses no model
+
     try:
         document = tomllib.loads(text)
         places = positions(text)

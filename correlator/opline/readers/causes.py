@@ -12,8 +12,12 @@ and block devices, and in the sources (block/, fs/, mm/, kernel/, io_uring/, net
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from opline.values import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 #: What a user understands; the kinds below are the finer answer.
 GROUPS = (
@@ -22,8 +26,7 @@ GROUPS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Value):
     """A kind of wait, or of its end: a name, the group that it is one of, the functions that tell it."""
 
     name: str

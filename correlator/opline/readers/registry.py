@@ -14,8 +14,6 @@ first by name. A file and a pipe are looked at in the same way.
 from __future__ import annotations
 
 import importlib
-import pkgutil
-import shlex
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
@@ -99,6 +97,8 @@ class Head:
 @lru_cache
 def formats(folders: Sequence[str]) -> tuple[Format, ...]:
     """All modules of these packages, by name."""
+    import pkgutil  # what reads a run of opline asks of no format
+
     found = []
     for folder in folders:
         package = importlib.import_module(folder)
@@ -159,6 +159,8 @@ def trace_format(path: StrPath) -> TraceFormat:
 
 def refusal(path: StrPath, found: Format) -> str:
     """What an input is, and which commands take it, or what to do: for those that don't."""
+    import shlex
+
     named = shlex.quote(str(path))
     if found.HAS == NOTHING:
         return f"{path} is {found.CALLED}: {found.ADVICE.replace('{}', named)}."  # type: ignore[attr-defined]

@@ -17,19 +17,21 @@ innermost first, ``function+0xoffset [module]``, or an address.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from opline.errors import OplineError
 from opline.readers.causes import VAGUE
+from opline.values import Value
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
 
 FILE_NAME = "stacks.json"
 SCHEMA, VERSION = "opline-stacks", 1
 
 
-@dataclass(frozen=True, slots=True)
-class Stack:
+class Stack(Value):
     """One stack; ``cause``, ``end``: numbers of the kinds in :class:`Stacks`."""
 
     cause: int | None
@@ -38,8 +40,7 @@ class Stack:
     frames: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Stacks:
+class Stacks(Value):
     """The stacks of a recording by their numbers; kinds are (name, group)."""
 
     threshold_ns: int

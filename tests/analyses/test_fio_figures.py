@@ -171,6 +171,17 @@ def test_one_direction_alone_is_said_as_before(tmp_path: Path, capsys: pytest.Ca
     assert "schedule: one op each 10 ms (rate_iops=100)" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("key", "what"), [("runtime", "run time"), ("io_bytes", "number of bytes")])
+@pytest.mark.parametrize("value", [-5.0, float("nan"), float("inf")])
+def test_a_number_that_is_none_is_refused(key: str, what: str, value: float, tmp_path: Path) -> None:
+    document = report()
+    document["jobs"][0]["write"][key] = value
+    file = tmp_path / "fio.json"
+    file.write_text(json.dumps(document))
+    with pytest.raises(OplineError, match=f"says what cannot be: a {what} of"):
+        read_report(file)
+
+
 @pytest.mark.parametrize("mean_ns", [8647e18, 8.6e12, -5.0, float("nan"), float("inf")])
 def test_a_figure_that_cannot_be_is_refused(mean_ns: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = report()

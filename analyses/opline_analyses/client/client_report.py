@@ -70,6 +70,14 @@ class ClientReport:
 
     def fault(self) -> str | None:
         """What is impossible about it, in a line."""
+        for what, value in (
+            ("run time", self.seconds),
+            ("ramp time", self.ramp_seconds),
+            *(("number of bytes", n) for n in (self.bytes, *self.bytes_by_class.values())),
+            *(("rate", rate) for rate in (self.rate, *self.rates.values())),
+        ):
+            if value is not None and not 0 <= value < math.inf:  # JSON has NaN and Infinity for Python
+                return f"a {what} of {value:g}"
         limit_ns = (self.seconds + (self.ramp_seconds or 0) + _SLACK_S) * 1e9 if self.seconds else _LONGEST_NS
         for mean in (
             self.mean_ns,

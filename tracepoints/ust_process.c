@@ -13,7 +13,8 @@
 //            the nanosecond: this library is LTTng-UST's clock plugin as well (LTTNG_UST_CLOCK_PLUGIN).
 //            OPLINE_CLOCK_OFFSET_NS is what the recorder's own namespace adds to the root's clock.
 //
-// All by dlsym(3), when LTTng-UST is there. A program that loads it later (dlopen) has the first and the third.
+// All by dlsym(3), when LTTng-UST is there. A program that loads it later (dlopen with RTLD_GLOBAL) has the first and the
+// third.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -40,23 +41,25 @@ static bool has_library(const char *name) {
 
 // ---- fork ----------------------------------------------------------------------------------------------------------
 
+// Looked up before the fork: in a child the dynamic linker's lock may be held by a thread that is not there.
+typedef void (*of_fork)(sigset_t *);
 static __thread sigset_t saved_signals;
-static __thread bool told;  // LTTng-UST knows of the fork that is going on
+static __thread of_fork in_parent, in_child;
 
 static void before_fork(void) {
-    void (*before)(sigset_t *) = (void (*)(sigset_t *))function_of("lttng_ust_before_fork");
-    told = before != NULL;
-    if (before) before(&saved_signals);
+    const of_fork before = (of_fork)function_of("lttng_ust_before_fork");
+    in_parent = (of_fork)function_of("lttng_ust_after_fork_parent");
+    in_child = (of_fork)function_of("lttng_ust_after_fork_child");
+    if (!before || !in_parent || !in_child) in_parent = in_child = NULL;
+    else before(&saved_signals);
 }
 
-static void after_fork(const char *name) {
-    void (*after)(sigset_t *) = told ? (void (*)(sigset_t *))function_of(name) : NULL;
-    told = false;
-    if (after) after(&saved_signals);
+static void after_fork_in_parent(void) {
+    if (in_parent) in_parent(&saved_signals);
 }
-
-static void after_fork_in_parent(void) { after_fork("lttng_ust_after_fork_parent"); }
-static void after_fork_in_child(void) { after_fork("lttng_ust_after_fork_child"); }
+static void after_fork_in_child(void) {
+    if (in_child) in_child(&saved_signals);
+}
 
 // ---- close ---------------------------------------------------------------------------------------------------------
 

@@ -78,6 +78,12 @@ def test_a_child_writes_into_no_ring_and_what_was_written_before_an_exec_is_ther
     assert report["lost_ring"] == report["lost_killed"] == report["broken"] == 0
 
 
+def test_a_child_exits_though_another_thread_held_lttngs_locks(program: Path, runtime: Path, tmp_path: Path) -> None:
+    events, report = recorded(tmp_path / "run", program, "locked", 11)
+    assert list(offsets(events).values()) == [list(range(2 * 11))]
+    assert report["lost_ring"] == report["lost_killed"] == report["broken"] == 0
+
+
 def test_sigkill_loses_nothing(program: Path, runtime: Path, tmp_path: Path) -> None:
     """Each call that had returned has both events. A record that was being written is counted."""
     events, report = recorded(tmp_path / "run", program, "killed", tmp_path / "log", status=128 + signal.SIGKILL)

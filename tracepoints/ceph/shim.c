@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,8 +49,26 @@ void *shim_next(const char *name, const char *version, const char *library) {
 // -- life -------------------------------------------------------------------------------------------------------------
 
 // A child that no exec follows has LTTng's memory and none of its threads: it is not traced. (Ceph's monitor forks like
-// that, and closes every descriptor; LTTng's own way of following a fork ends the process then.)
-static void in_child(void) { shim_ended = true; }
+// that, and closes every descriptor; LTTng's own way of following a fork ends the process then.) But LTTng's locks must
+// be free in it, or the child hangs when it exits: the thread that forks holds them meanwhile (lttng/ust-fork.h). What
+// gives them back in the parent does so in the child; what LTTng has for the child would begin to trace it. Where the
+// program itself has LTTng-UST, libopline-ust or liblttng-ust-fork see to its forks.
+static void (*before)(sigset_t *), (*after)(sigset_t *);
+static __thread sigset_t signals_before;
+static __thread bool held;
+
+static void before_fork(void) {
+    held = before && after && !dlsym(RTLD_DEFAULT, "lttng_ust_before_fork");
+    if (held) before(&signals_before);
+}
+static void in_parent(void) {
+    if (held) after(&signals_before);
+    held = false;
+}
+static void in_child(void) {
+    in_parent();
+    shim_ended = true;
+}
 
 // Words in the environment: "now" loads the provider at once, "direct" lets every thread call LTTng-UST itself.
 static bool asked(const char *word) {
@@ -68,11 +87,14 @@ void shim_load(void) {
     const char *name = dladdr((void *)(uintptr_t)&shim_load, &self) ? self.dli_fname : "";
     int folder = (int)(strrchr(name, '/') ? strrchr(name, '/') - name + 1 : 0);
     snprintf(path, sizeof path, "%.*slibopline-ceph-tp.so", folder, name);
-    pthread_atfork(NULL, NULL, in_child);
+    pthread_atfork(before_fork, in_parent, in_child);
     net_resolve();
     disk_resolve();
     ring_begin_process(asked("direct"));
-    if (!dlopen(path, RTLD_NOW | RTLD_NODELETE)) shim_say("no events: %s", dlerror());
+    void *provider = dlopen(path, RTLD_NOW | RTLD_NODELETE);
+    if (!provider) shim_say("no events: %s", dlerror());
+    if (provider) before = (void (*)(sigset_t *))dlsym(provider, "lttng_ust_before_fork");
+    if (provider) after = (void (*)(sigset_t *))dlsym(provider, "lttng_ust_after_fork_parent");
     errno = errno_before;
 }
 

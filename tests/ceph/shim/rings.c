@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 // What threads' rings must survive: `rings threads N CALLS` (many threads that end at once), `rings forks CALLS` (a
 // fork in between, an exec at the end), `rings killed FILE` (SIGKILL in the midst of calls; FILE has per thread its
-// number and how many calls had returned), `rings flood CALLS IN OUT` (says "r" on the fifo OUT when it is ready, waits
+// number and how many calls had returned), `rings locked CALLS` (a fork while another thread holds LTTng's locks; the
+// child exits), `rings flood CALLS IN OUT` (says "r" on the fifo OUT when it is ready, waits
 // for a byte from IN, makes its calls as fast as it can, says "f", waits for another one). A call is a pwrite() to
 // /dev/null; its offset is its number.
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,6 +80,33 @@ static void forks(char **argv) {
     if (argv[3]) execl(argv[0], argv[0], "forks", argv[2], (char *)NULL);
 }
 
+static atomic_int holds;
+
+static void *holding(void *lttng) {
+    sigset_t signals;
+    void (*before)(sigset_t *) = dlsym(lttng, "lttng_ust_before_fork");
+    void (*after)(sigset_t *) = dlsym(lttng, "lttng_ust_after_fork_parent");
+    before(&signals);
+    holds = 1;
+    usleep(200000);
+    after(&signals);
+    return NULL;
+}
+
+static void locked(void) {
+    void *lttng = dlopen("liblttng-ust.so.1", RTLD_NOW | RTLD_NOLOAD);
+    must(lttng != NULL, "liblttng-ust.so.1");
+    some((void *)0);
+    pthread_t t;
+    must(pthread_create(&t, NULL, holding, lttng) == 0, "pthread_create");
+    while (!holds) usleep(1000);
+    pid_t child = fork();
+    if (child == 0) exit(0);
+    int status;
+    must(waitpid(child, &status, 0) == child && status == 0 && pthread_join(t, NULL) == 0, "child");
+    some((void *)(intptr_t)calls);
+}
+
 static void flood(const char *in, const char *out) {
     int from = open(in, O_RDONLY), to = open(out, O_WRONLY);
     char c;
@@ -92,6 +123,7 @@ int main(int argc, char **argv) {
     calls = atol(argv[argc > 3 && strcmp(argv[1], "threads") == 0 ? 3 : 2]);
     if (strcmp(argv[1], "killed") == 0) killed(argv[2]);
     if (strcmp(argv[1], "forks") == 0) forks(argv);
+    if (strcmp(argv[1], "locked") == 0) locked();
     if (strcmp(argv[1], "flood") == 0) flood(argv[3], argv[4]);
     if (strcmp(argv[1], "threads") == 0) {
         enum { MOST = 256 };

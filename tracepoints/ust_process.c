@@ -13,7 +13,7 @@
 //            the nanosecond: this library is LTTng-UST's clock plugin as well (LTTNG_UST_CLOCK_PLUGIN).
 //            OPLINE_CLOCK_OFFSET_NS is what the recorder's own namespace adds to the root's clock.
 //
-// By dlsym(3), when LTTng-UST is there. A program that loads it later (dlopen, RTLD_GLOBAL) has the first and the third.
+// By dlsym(3), when LTTng-UST is there. A program that loads it later (dlopen, RTLD_GLOBAL) has the first and third.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

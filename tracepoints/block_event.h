@@ -39,6 +39,10 @@ enum process_step { PROCESS_FORK, PROCESS_EXEC, PROCESS_EXIT };
 // is there for the application.
 enum uring_step { URING_SUBMIT, URING_TO_WORKER, URING_WORK, URING_COMPLETE };
 
+// Of io_uring_enter: its requests are told by themselves; `dev` is how many completions the application has taken.
+#define RING_TOLD 1
+#define RING_COUNTED 2
+
 #define NO_QUEUE 0xffff
 #define KIND_REQUEST 32  // whole requests: request_event.h
 
@@ -72,11 +76,11 @@ struct block_event {
         __u64 args[6];
     };
     union {
-        __u32 dev;          // kernel-internal: major << 20 | minor; of a system call: of the file's file system
+        __u32 dev;          // kernel-internal: major << 20 | minor; of a call: of the file's file system; a ring's head
         __u32 waker_waker;  // of a wait
     };
     union {
-        __u32 old_dev;    // remap; io_uring_enter: its requests are told by themselves; io_submit: descriptor
+        __u32 old_dev;    // remap; io_uring_enter: RING_TOLD, RING_COUNTED; io_submit: descriptor
         __u32 waker_cpu;  // of a wait
     };
     union {
@@ -84,7 +88,7 @@ struct block_event {
             __u32 rwbs;   // LTTng's bit mask
             __s32 error;  // as the tracepoint gives it (block status; errno on old kernels); from the bridge: errno
         };
-        __u64 inode;  // of a system call's file, 0: none; io_uring_enter: completions taken, all ones: not known
+        __u64 inode;  // of a system call's file, 0: none
         struct {      // of a wait, 0: none
             __u32 stack;
             __u32 waker_stack;

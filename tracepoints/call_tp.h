@@ -105,8 +105,8 @@ CALL_CLASS(uring_enter,
     lttng_ust_field_integer(uint32_t, flags, (uint32_t)e->args[3])
     lttng_ust_field_integer_hex(uint64_t, argp, e->args[4])
     lttng_ust_field_integer(uint64_t, argsz, e->args[5])
-    lttng_ust_field_integer(uint8_t, told, (uint8_t)e->old_dev)
-    lttng_ust_field_integer(int64_t, cq_head, (int64_t)e->inode))
+    lttng_ust_field_integer(uint8_t, told, (uint8_t)(e->old_dev & RING_TOLD))
+    lttng_ust_field_integer(int64_t, cq_head, e->old_dev & RING_COUNTED ? (int64_t)e->dev : -1))
 CALL_CLASS(sendfile,
     lttng_ust_field_integer(uint32_t, out_fd, (uint32_t)e->args[0])
     lttng_ust_field_integer(uint32_t, file_dev, e->dev)

@@ -122,18 +122,18 @@ static inline u64 place_behind(struct block_event *e, u32 fd) {
 // Of io_uring_enter: how many completions the application has taken from the ring so far. It writes the number into
 // memory that the kernel shares (struct io_uring, io_uring_types.h).
 static inline void fill_ring(struct block_event *e) {
-    e->old_dev = wanted(KIND_URING) ? RING_TOLD : 0;
+    if (!wanted(KIND_URING)) return;
+    e->old_dev = RING_TOLD;
 #ifdef O_CQ_HEAD
     u32 fd = e->args[0], head;
-    u64 known = pointer_at(bpf_get_current_task() + O_TASK_RINGS) + O_RINGS_REGISTERED;
-    u64 file = !(e->args[3] & RING_IS_REGISTERED) ? file_of(fd)
-               : fd < RINGS_REGISTERED            ? pointer_at(known + 8ull * fd)
-                                                  : 0;
+    u64 file = 0;
+    if (!(e->args[3] & RING_IS_REGISTERED)) file = file_of(fd);
+    else if (fd < RINGS_REGISTERED)
+        file = pointer_at(pointer_at(bpf_get_current_task() + O_TASK_RINGS) + O_RINGS_REGISTERED + 8ull * fd);
     u64 rings = file ? pointer_at(pointer_at(file + O_FILE_PRIVATE) + O_RING_RINGS) : 0;
-    if (rings && !bpf_probe_read_kernel(&head, sizeof(head), (void *)(rings + O_CQ_HEAD))) {
-        e->dev = head;
-        e->old_dev |= RING_COUNTED;
-    }
+    if (!rings || bpf_probe_read_kernel(&head, sizeof(head), (void *)(rings + O_CQ_HEAD))) return;
+    e->dev = head;
+    e->old_dev |= RING_COUNTED;
 #endif
 }
 

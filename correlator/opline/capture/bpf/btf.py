@@ -58,6 +58,12 @@ def _once(
     return update_wrapper(ask, question)
 
 
+def all_known(found: dict[str, int | None]) -> dict[str, int] | None:
+    """None if one of them is."""
+    known = {name: value for name, value in found.items() if value is not None}
+    return known if len(known) == len(found) else None
+
+
 class Btf:
     """Types of one kernel. Raises OplineError if the bytes are not BTF that can be read here.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import platform
 
-from opline.capture.bpf.btf import Btf
+from opline.capture.bpf.btf import Btf, all_known
 
 PROGRAMS = ("sys_enter", "sys_exit")
 _X86_64 = ("di", "si", "dx", "r10", "r8", "r9")
@@ -45,8 +45,8 @@ def definitions(btf: Btf) -> dict[str, int] | None:
         "O_INODE_SB": btf.offset("inode", "i_sb"),
         "O_SB_DEV": btf.offset("super_block", "s_dev"),
     }
-    known = {name: offset for name, offset in found.items() if offset is not None}
-    if len(known) < len(found):
+    known = all_known(found)
+    if known is None:
         return None
     low = min(known[f"O_REG_{i}"] for i in range(6))
     span = max(known[f"O_REG_{i}"] for i in range(6)) + 8 - low

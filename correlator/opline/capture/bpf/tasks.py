@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from opline.capture.bpf.btf import Btf
+from opline.capture.bpf.btf import Btf, all_known
 
 PROGRAMS = ("sched_process_fork", "sched_process_exec", "sched_process_exit")
 ITERATED = "bpf_iter_task"  # the kernel's function for it
@@ -16,7 +16,7 @@ _UPID_BYTES = 16  # struct upid: int nr; struct pid_namespace *ns (include/linux
 
 def definitions(btf: Btf) -> dict[str, int] | None:
     """Offsets for the programs of the tree; None where this kernel lacks one."""
-    return _known(
+    return all_known(
         {
             "O_TASK_PID": btf.offset("task_struct", "pid"),
             "O_TASK_TGID": btf.offset("task_struct", "tgid"),
@@ -38,7 +38,7 @@ def definitions(btf: Btf) -> dict[str, int] | None:
 
 def time_namespaces(btf: Btf) -> dict[str, int] | None:
     """Offsets that say in which time namespace a thread is; None where this kernel has no such namespaces."""
-    return _known(
+    return all_known(
         {
             "O_TASK_NSPROXY": btf.offset("task_struct", "nsproxy"),
             "O_NSPROXY_TIME": btf.offset("nsproxy", "time_ns"),
@@ -67,9 +67,4 @@ def states(btf: Btf) -> dict[str, int] | None:
         found["A_sched_switch_state"] = state
     else:
         found["O_TASK_STATE"] = btf.offset("task_struct", "__state") or btf.offset("task_struct", "state")
-    return _known(found)
-
-
-def _known(found: dict[str, int | None]) -> dict[str, int] | None:
-    known = {name: offset for name, offset in found.items() if offset is not None}
-    return known if len(known) == len(found) else None
+    return all_known(found)

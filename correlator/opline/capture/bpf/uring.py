@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from opline.capture.bpf.btf import Btf
+from opline.capture.bpf.btf import Btf, all_known
 
 #: Tracepoints of include/trace/events/io_uring.h: the first that this kernel has, and the program for it.
 _SUBMIT = ("io_uring_submit_req", "io_uring_submit_sqe")  # the second up to Linux 6.3
@@ -36,12 +36,14 @@ def definitions(btf: Btf) -> dict[str, int] | None:
         **_registered_files(btf),
         **_completion(btf),
     }
-    known = {name: value for name, value in found.items() if value is not None}
-    return {**known, **_taken(btf)} if len(known) == len(found) else None
+    known = all_known(found)
+    return None if known is None else {**known, **_taken(btf)}
 
 
 def _taken(btf: Btf) -> dict[str, int]:
     """How many completions a ring has had, and the application has taken; nothing where the kernel does not say it."""
+    if len(btf.tracepoint(_COMPLETE) or []) == _ARGUMENTS_WITH_RESULT:
+        return {}
     found = {
         "O_CQ_HEAD": btf.offset("io_rings", "cq.head"),
         "O_RING_RINGS": btf.offset("io_ring_ctx", "rings"),
@@ -50,9 +52,7 @@ def _taken(btf: Btf) -> dict[str, int]:
         "O_TASK_RINGS": btf.offset("task_struct", "io_uring"),
         "O_RINGS_REGISTERED": btf.offset("io_uring_task", "registered_rings"),
     }
-    known = {name: value for name, value in found.items() if value is not None}
-    counted = len(btf.tracepoint(_COMPLETE) or []) != _ARGUMENTS_WITH_RESULT
-    return known if counted and len(known) == len(found) else {}
+    return all_known(found) or {}
 
 
 def _request(btf: Btf, tracepoint: str) -> int | None:

@@ -5,7 +5,7 @@ its BTF.
 
 from __future__ import annotations
 
-from opline.capture.bpf.btf import Btf
+from opline.capture.bpf.btf import Btf, all_known
 
 _NEW_TASK = "task_newtask"  # of io_uring's workers
 #: Both ends of each kind of interrupt that may wake a thread.
@@ -25,9 +25,10 @@ def programs(btf: Btf) -> tuple[str, ...]:
 def definitions(btf: Btf) -> dict[str, int] | None:
     """Offsets for the programs; None where wakers can't be told from those that an interrupt came upon."""
     state = btf.offset("task_struct", "__state")
-    found = {
-        "O_TASK_FLAGS": btf.offset("task_struct", "flags"),
-        "O_TASK_STATE": btf.offset("task_struct", "state") if state is None else state,
-    }
-    known = {name: offset for name, offset in found.items() if offset is not None}
-    return {"WAIT_CHAINS": 1, **known} if len(known) == len(found) and programs(btf) else None
+    known = all_known(
+        {
+            "O_TASK_FLAGS": btf.offset("task_struct", "flags"),
+            "O_TASK_STATE": btf.offset("task_struct", "state") if state is None else state,
+        }
+    )
+    return {"WAIT_CHAINS": 1, **known} if known is not None and programs(btf) else None

@@ -176,7 +176,7 @@ void AsyncIos::io_done(Op &op, std::int64_t done_ns, std::int64_t posted) {
     IoQueue &q = io_queues_[op.io.queue];
     // Where completions can be taken without a call, and calls do not say how many were, only a call that waits now is
     // known to take this one.
-    const bool counted = q.says_taken && posted >= 0;
+    const bool counted = q.taken && posted >= 0;
     if (!counted && (op.io.ring ? q.waiting == 0 : q.unseen)) {
         end_at_completion(op);
         return;
@@ -195,14 +195,15 @@ void AsyncIos::end_at_completion(Op &op, const Transition *returned) {
         end_io(op, op.transitions.last_ns(), op.transitions.last_order());
         return;
     }
-    const bool later = returned && returned->ts_ns > op.io.done_ns;
-    Transition t = later ? *returned : Transition{};
-    t.spec = kNoSpec;
-    t.point = later ? reaped_ : completed_;
-    t.evidence = later ? Evidence::kKey : Evidence::kCompletion;
-    if (!later) {
+    Transition t;
+    if (returned && returned->ts_ns > op.io.done_ns) {
+        t = taken_at(*returned, reaped_);
+    } else {
         t.ts_ns = op.io.done_ns;
+        t.point = completed_;
+        t.spec = kNoSpec;
         t.pid = op.pid;
+        t.evidence = Evidence::kCompletion;
     }
     end_io(op, t.ts_ns, lives_.add_transition(op, t));
 }
@@ -225,9 +226,7 @@ void AsyncIos::complete_all(IoQueue &q) {
 // `count` I/Os end here: those that the call names, and of those that it does not, or whose names are not known, the
 // first done first. What is more than are known were queued before the trace, or by a call that has not returned.
 bool AsyncIos::reap(IoQueue &q, std::int64_t count, std::vector<std::uint64_t> names, Transition t) {
-    t.point = reaped_;
-    t.spec = kNoSpec;
-    t.evidence = Evidence::kKey;
+    t = taken_at(t, reaped_);
     const bool more = !names.empty() && static_cast<std::int64_t>(names.size()) < count;
     std::int64_t taken = 0, unknown = 0;
     std::vector<std::uint64_t> queueing;
@@ -301,20 +300,19 @@ Fate AsyncIos::return_from_call(Passage &p) {
     t.evidence = Evidence::kThread;
     bool any = false;
     IoQueue &q = io_queues_[call->queue];
-    if (q.says_taken) q.returned = t;
+    if (q.taken) q.returned = t;
     if (call->submits) {
         any = true;
         close_submit(*call, number_in(p.ev, bp.ios_submitted, static_cast<std::int64_t>(call->ops.size())), t);
         if (p.spec.thread == ThreadRule::kLeave) p.ts.stack.clear();
         if (--q.submitting == 0) q.reaped_early.clear();
     }
-    if (call->waits) {
-        --q.waiting;
-        any = any || q.says_taken;
+    if (call->waits) --q.waiting;
+    if (call->waits && q.taken) {
+        any = true;  // what it took, the next call says
+    } else if (call->waits) {
         const bool all = p.spec.ios.reaped == "*";
-        const std::int64_t count = q.says_taken ? 0
-                                   : all        ? static_cast<std::int64_t>(q.done.size())
-                                                : number_in(p.ev, bp.ios_reaped, 0);
+        const std::int64_t count = all ? static_cast<std::int64_t>(q.done.size()) : number_in(p.ev, bp.ios_reaped, 0);
         if (count > 0) q.reap_seen = true, q.unseen = false;
         any = reap(q, count, names_in(p.ev, bp.ios_names), t) || any;
         // Of a call that submits and waits the kernel tells an error only where it submitted nothing.

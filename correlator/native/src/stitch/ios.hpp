@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "base/flat_map.hpp"
@@ -85,14 +86,21 @@ struct IoQueue {
     bool reap_seen = false, unseen = false;     // unseen: nobody takes them where we look
     // Of a ring whose calls say how many completions the application has taken: this number, modulo 2^32, and the
     // return of the last call.
-    bool says_taken = false;
-    std::uint32_t taken = 0;
+    std::optional<std::uint32_t> taken;
     Transition returned;
     bool idle() const {
         return done.empty() && named.empty() && in_flight.empty() && submitting == 0 && waiting == 0 && !unseen &&
                !in_order;
     }
 };
+
+// The return of a call, as the point at which an I/O's completion was taken. point: pool id.
+inline Transition taken_at(Transition call, std::uint32_t point) {
+    call.point = point;
+    call.spec = kNoSpec;
+    call.evidence = Evidence::kKey;
+    return call;
+}
 
 // Numbers in hexadecimal with commas between them, 0 where one is not known: as many as can be read.
 std::vector<std::uint64_t> names_in(const Event &, std::int32_t slot);

@@ -13,8 +13,7 @@ void AsyncIos::take_up_to(IoQueue &q, std::uint32_t taken) {
     auto reaches = [](std::uint32_t number, std::uint32_t other) {
         return static_cast<std::int32_t>(number - other) >= 0;
     };
-    if (q.says_taken && !reaches(taken, q.taken)) complete_all(q);
-    q.says_taken = true;
+    if (q.taken && !reaches(taken, *q.taken)) complete_all(q);
     q.taken = taken;
     while (!q.done.empty()) {
         Op *op = ops_.find(q.done.front());
@@ -53,9 +52,7 @@ void AsyncIos::forget_done(IoQueue &q, std::size_t most) {
 void AsyncIos::end_waited_for(IoQueue &q, const IoCall &call, Transition t) {
     forget_done(q, IoQueue::kMostInFlight);
     if (static_cast<std::int64_t>(q.in_flight.size()) > call.least) return;
-    t.point = reaped_;
-    t.spec = kNoSpec;
-    t.evidence = Evidence::kKey;
+    t = taken_at(t, reaped_);
     for (const auto ref : q.in_flight)
         if (Op *op = ops_.find(ref); !op->io.data) end_io(*op, t.ts_ns, lives_.add_transition(*op, t));
     forget_done(q, IoQueue::kMostInFlight);

@@ -14,6 +14,11 @@ _SLACK_S = 1.0  # a run time is rounded
 DIRECTIONS = ("read", "write", "trim", "sync")
 
 
+def possible(number: float) -> bool:
+    """Of a time, a rate, a number of bytes. JSON has NaN and Infinity for Python."""
+    return 0 <= number < math.inf
+
+
 @dataclass(slots=True)
 class ClientReport:
     """A benchmark's own figures. ``numbers`` has all that the text names, by our names, in the text's units."""
@@ -76,7 +81,7 @@ class ClientReport:
             *(("number of bytes", n) for n in (self.bytes, *self.bytes_by_class.values())),
             *(("rate", rate) for rate in (self.rate, *self.rates.values())),
         ):
-            if value is not None and not 0 <= value < math.inf:  # JSON has NaN and Infinity for Python
+            if value is not None and not possible(value):
                 return f"a {what} of {value:g}"
         limit_ns = (self.seconds + (self.ramp_seconds or 0) + _SLACK_S) * 1e9 if self.seconds else _LONGEST_NS
         for mean in (

@@ -6,12 +6,11 @@ Formats: fio's stat.c (show_thread_status_normal, add_ddir_status_json), 2.0 to 
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from typing import Any
 
-from opline_analyses.client.client_report import ClientReport
+from opline_analyses.client.client_report import ClientReport, possible
 from opline_analyses.client.fio_rate import rates_of
 
 
@@ -31,7 +30,7 @@ def _fio(parts: list[_Part]) -> ClientReport | None:
     count = sum(p.ops for p in parts)
     if not count:
         return None
-    seconds = next((p.seconds for p in parts if not 0 <= p.seconds < math.inf), max(p.seconds for p in parts))
+    seconds = next((p.seconds for p in parts if not possible(p.seconds)), max(p.seconds for p in parts))
     by_class, bytes_by_class = {}, {}
     for name in sorted({p.name for p in parts}):
         mine = [p for p in parts if p.name == name]
@@ -39,7 +38,7 @@ def _fio(parts: list[_Part]) -> ClientReport | None:
         by_class[name] = (total, sum(p.ops * p.mean_ns for p in mine) / total)
         moved = [p.bytes for p in mine if p.bytes is not None]
         if len(moved) == len(mine):
-            bytes_by_class[name] = next((n for n in moved if not 0 <= n < math.inf), sum(moved))
+            bytes_by_class[name] = next((n for n in moved if not possible(n)), sum(moved))
     mean = sum(p.ops * p.mean_ns for p in parts) / count
     return ClientReport(
         "fio", mean, count, seconds or None, count / seconds if seconds else None, by_class=by_class,

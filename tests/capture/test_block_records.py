@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 import time
 from collections import Counter
@@ -17,7 +16,7 @@ from typing import Any
 
 import bt2
 import pytest
-from tests.lib.block_capture import capture, dev_of, loop_device
+from tests.lib.block_capture import capture, dev_of, loop_device, standing_still
 from tests.lib.both_ways import BothWays, both_ways, pairs, same_tables
 
 pytestmark = pytest.mark.live
@@ -279,10 +278,8 @@ def test_a_full_ring_buffer_is_told(tmp_path: Path) -> None:
     """What found no room is counted, the stream says since when something may be missing, and the rest is right."""
     with loop_device(64 << 20) as path:
         arguments = ["--requests", str(tmp_path / "whole"), "--ring-bytes=65536"]
-        with capture(tmp_path, *arguments, enable=TOLD) as running:
-            os.kill(running.pid, signal.SIGSTOP)
+        with capture(tmp_path, *arguments, enable=TOLD) as running, standing_still(running.pid):
             deep(path, "--size=32m")
-            os.kill(running.pid, signal.SIGCONT)
         running.trace = tmp_path / "whole"
         events = list(running.events())
     lost = [(at, fields) for name, at, fields in events if name == "lost"]

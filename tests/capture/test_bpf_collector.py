@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 import mmap
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.lib.block_capture import MODULE, Capture, capture, dev_of, loop_device
+from tests.lib.block_capture import MODULE, Capture, capture, dev_of, loop_device, standing_still
 from tests.lib.namespaces import PID_NAMESPACE
 
 pytestmark = pytest.mark.live
@@ -253,9 +252,8 @@ def test_a_flush_of_excluded_processes_is_whole(tmp_path: Path) -> None:
 def test_a_full_ring_is_counted_and_shows_as_a_gap(tmp_path: Path) -> None:
     """A tiny ring buffer, and a collector that stands still for a while."""
     with loop_device() as device, capture(tmp_path, "--ring-bytes=65536") as running:
-        os.kill(running.pid, signal.SIGSTOP)
-        write_directly(device, [BLOCK * i for i in range(1000)], cpu=0)
-        os.kill(running.pid, signal.SIGCONT)
+        with standing_still(running.pid):
+            write_directly(device, [BLOCK * i for i in range(1000)], cpu=0)
         for _ in range(2):
             time.sleep(0.3)
             write_directly(device, [BLOCK * i for i in range(10)], cpu=0)

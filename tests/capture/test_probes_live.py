@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ from typing import Any
 
 import bt2
 import pytest
+from tests.lib.block_capture import standing_still
 
 from opline.capture.bpf.btf import Btf
 from opline.capture.probes.declared import to_json
@@ -97,9 +97,8 @@ def lossy(probed: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, A
     with subprocess.Popen(argv, stdout=-1, text=True) as collector:
         assert collector.stdout is not None
         assert json.loads(collector.stdout.readline())["ready"]
-        collector.send_signal(signal.SIGSTOP)
-        subprocess.run([probed, str(MANY)], check=True, stdout=subprocess.DEVNULL)
-        collector.send_signal(signal.SIGCONT)
+        with standing_still(collector.pid):
+            subprocess.run([probed, str(MANY)], check=True, stdout=subprocess.DEVNULL)
         collector.terminate()
         report: dict[str, Any] = json.loads(collector.stdout.readline())
     return {**report, "trace": folder / "trace", "model": model}

@@ -23,6 +23,7 @@ from opline.correlation import correlate
 from opline.model import load_model
 
 pytestmark = pytest.mark.live
+OPLINE = str(Path(sys.executable).with_name("opline"))
 COUNT = 800
 FIO = (
     "fio --name=a --output-format=json --ioengine=io_uring --rw=randrw --norandommap --bs=4k --size=16M --iodepth=8 "
@@ -50,8 +51,7 @@ def device() -> Iterator[str]:
 
 def _record(folder: Path, argv: list[str], uring: bool = True) -> Correlated:
     run = folder / "run"
-    opline = str(Path(sys.executable).with_name("opline"))
-    record = [opline, "record", "--model", "syscalls", "-o", str(run), "--", *argv]
+    record = [OPLINE, "record", "--model", "syscalls", "-o", str(run), "--", *argv]
     with (folder / "fio.json").open("w") as said:
         done = subprocess.run(record, stdout=said, stderr=subprocess.PIPE, text=True, timeout=120, cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -100,8 +100,7 @@ def test_each_request_is_an_op_until_its_completion(way: str, device: str, tmp_p
 
 
 def _events(run: Path, name: str) -> list[dict[str, Any]]:
-    opline = Path(sys.executable).with_name("opline")
-    listed = subprocess.run([opline, "events", run, "--json", "--names", name], stdout=subprocess.PIPE, check=True)
+    listed = subprocess.run([OPLINE, "events", run, "--json", "--names", name], stdout=subprocess.PIPE, check=True)
     return [json.loads(line)["fields"] for line in listed.stdout.splitlines()]
 
 
@@ -164,7 +163,6 @@ def test_an_object_is_the_path_of_the_file(engine: str, tmp_path: Path) -> None:
             subprocess.run(["umount", disk], check=True)
     ops = [op for op in run.rows("ops") if op["class"] in ("io_submit write", "io_uring write", "io_submit")]
     assert Counter(op["object"] for op in ops) == {str(file): n for file, n in files.items()}
-    opline = str(Path(sys.executable).with_name("opline"))
-    listed = [opline, "stages", str(run.path), "--class", ops[0]["class"], "--object", f"{disk}/tw*", "--json"]
+    listed = [OPLINE, "stages", str(run.path), "--class", ops[0]["class"], "--object", f"{disk}/tw*", "--json"]
     stages = json.loads(subprocess.run(listed, capture_output=True, check=True, text=True).stdout)["stages"]
     assert next(stage["count"] for stage in stages if stage["stage"] == "latency") == 60

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from tests.ceph.lib.truth import Event, events_of
+from tests.lib.block_capture import standing_still
 
 from opline.applications.ceph import ringsource
 
@@ -106,13 +107,9 @@ def test_a_full_ring_counts_what_it_loses(program: Path, runtime: Path, tmp_path
     with subprocess.Popen(argv, stderr=subprocess.PIPE, text=True) as recorder:
         with (tmp_path / "in").open("wb", buffering=0) as to, (tmp_path / "out").open("rb", buffering=0) as out:
             assert out.read(1) == b"r"
-            collector = _collector_of(recorder.pid)
-            os.kill(collector, signal.SIGSTOP)
-            try:
+            with standing_still(_collector_of(recorder.pid)):
                 to.write(b"g")
                 assert out.read(1) == b"f"
-            finally:
-                os.kill(collector, signal.SIGCONT)
             to.write(b"e")
         assert recorder.stderr is not None
         said = recorder.stderr.read()

@@ -80,6 +80,16 @@ def start_collector(env: dict[str, str], *arguments: str) -> tuple[subprocess.Po
 
 
 @contextlib.contextmanager
+def standing_still(pid: int) -> Iterator[None]:
+    """The process does nothing while the body runs."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+@contextlib.contextmanager
 def capture(
     folder: Path, *arguments: str, collect: bool = True, enable: tuple[str, ...] = ("block:*",)
 ) -> Iterator[Capture]:

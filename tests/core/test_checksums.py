@@ -9,6 +9,7 @@ import json
 import random
 import shutil
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -176,3 +177,24 @@ def test_a_table_that_an_older_opline_did_not_have_is_empty(run: Path, capsys: C
     assert main(["sql", str(run), "SELECT count(*) AS n FROM batches", "--csv"]) == 0
     assert capsys.readouterr().out.splitlines() == ["n", "0"]
     assert main(["losses", str(run), "--verify"]) == 0
+
+
+@pytest.mark.parametrize("damage", [lambda file: file.unlink(), lambda file: file.write_bytes(b"PAR1 not really")])
+def test_a_damaged_table_stops_the_commands_that_read_it_alone(
+    damage: Callable[[Path], object], run: Path, capsys: Capture
+) -> None:
+    damage(run / "stages.parquet")
+    for stops, command in (
+        (False, ["losses", str(run)]),
+        (False, ["what", str(run)]),
+        (False, ["btt", str(run)]),
+        (False, ["sql", str(run), "SELECT count(*) FROM ops"]),
+        (True, ["sql", str(run), "SELECT count(*) FROM ops WHERE op_id IN (FROM stages SELECT op_id)"]),
+        (True, ["stages", str(run)]),
+        (True, ["csv", str(run)]),
+    ):
+        assert main(command) == stops, command
+        said = capsys.readouterr()
+        if stops:
+            assert said.out == "" and "stages.parquet" in said.err.splitlines()[-1], command
+            assert len([line for line in said.err.splitlines() if "stages.parquet" in line]) == 1, command

@@ -20,8 +20,8 @@ ARROW = ARRAYS | {"pyarrow"}
 PARQUET = ARROW | {"pyarrow.parquet"}
 #: Of a run: the heavy modules that each command loads, all of them and no other.
 LOADED: dict[tuple[str, ...], set[str]] = {
-    ("losses",): SQL,
-    ("pack", "-o", "run.opline"): SQL,
+    ("losses",): set(),
+    ("pack", "-o", "run.opline"): set(),
     ("what",): SQL,
     ("ops", "--slowest", "2"): SQL,
     ("btt",): SQL,

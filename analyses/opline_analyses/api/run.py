@@ -23,13 +23,14 @@ from opline_analyses.block.hist_result import HistOptions
 from opline_analyses.block.io_filter import IoFilters
 from opline_analyses.pictures.heatmap_of import HeatmapOptions
 from opline_analyses.runs import ledger
-from opline_analyses.runs.run import Connection, asked, open_run, readable
+from opline_analyses.runs.run import asked, open_run, readable
 from opline_analyses.runs.selection import OpFilters
 
 if TYPE_CHECKING:
     from opline_analyses.base.given import Option
     from opline_analyses.base.result_table import ResultTable
     from opline_analyses.compare.figures import Figures
+    from opline_analyses.runs.views import Connection
 
 
 def _interval(given: str | float | None) -> int | None:
@@ -284,6 +285,7 @@ class Run:
         con = self._run.con
         if first:
             con.execute("SET python_enable_replacements = false")  # a name in SQL is a table, not our variable
+            con.make_views()
         return con
 
     def _guard(self) -> AbstractContextManager[None]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from opline_analyses.runs.run import Connection
+    from opline_analyses.runs.views import Connection
 
 SHOWN_ROWS = 10
 BATCH_ROWS = 65_536

@@ -66,6 +66,7 @@ def run(args: argparse.Namespace) -> int:
     from opline_analyses.runs.run import asked
 
     with opened(args) as opened_run, asked(opened_run):
+        opened_run.con.make_views()
         make_functions(opened_run)
         narrow(opened_run, io_filters(args))
         if not args.unrestricted:

@@ -15,7 +15,8 @@ from opline.capture.machine.devices import list_devices
 from opline.store.arrow import arrow_schema
 from opline.store.schema import TABLES
 from opline_analyses.runs.database import in_memory
-from opline_analyses.runs.run import OF_PROGRAMS, WHOLE, Connection, Run
+from opline_analyses.runs.run import Run
+from opline_analyses.runs.views import OF_PROGRAMS, WHOLE, Connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from opline.errors import OplineError
+from opline_analyses.runs.views import unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -34,9 +35,8 @@ def batches(run: Run, table: str, columns: Sequence[str]) -> Iterator[Any]:
             if absent := [name for name in columns if name not in file.schema_arrow.names]:
                 raise OplineError(f"Cannot read {path}: it has no column {absent[0]}. Correlate its trace again.")
             yield from file.iter_batches(BATCH_ROWS, columns=list(columns))
-    except OSError as error:
-        why = " ".join(str(error).split())
-        raise OplineError(f"Cannot read {path}: {why}. Correlate its trace again.") from error
+    except (OSError, pa.ArrowInvalid) as error:
+        raise OplineError(unreadable(path, error, " ".join(str(error).split()).rstrip("."))) from error
 
 
 def plain(column: Any, absent: int = 0) -> np.ndarray[Any, Any]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The ledger of a run: the fate of every event, what is missing, and which ops that touches.
 
-Takes a run; gives rows. Severity says what a loss means for the results: `info` and `notice` change none. Of a run that
-this process has made the manifest says it all, without a question to the tables; one found on disk may be older.
+Takes a run; gives rows. Severity says what a loss means for the results: `info` and `notice` change none. The manifest
+says it all, without a question to the tables. An older opline wrote less into it: then the tables are asked.
 """
 
 from __future__ import annotations
@@ -65,8 +65,9 @@ def _sorted(found: Iterable[Entry]) -> list[Entry]:
 
 def entries(run: Run) -> list[Entry]:
     """The entries that are not zero, worst first."""
-    if run.fresh:
-        return entries_of(run.manifest["losses"])
+    counts = run.manifest.get("losses")
+    if counts is not None and counts.keys() <= BY_NAME.keys():
+        return entries_of(counts)
     rows = run.rows("SELECT loss, severity, origin, count FROM losses WHERE count > 0")
     return _sorted(Entry(loss, severity, origin, count, _advice(loss)) for loss, severity, origin, count in rows)
 
@@ -181,9 +182,9 @@ def _words(name: str) -> str:
 
 def fates(run: Run) -> list[Fate]:
     """Per event class and fate the number of events; per class they sum to the input."""
-    if run.fresh:
-        found = run.core("fates")
-        return [Fate(event, fate, count) for event in sorted(found) for fate, count in sorted(found[event].items())]
+    if (found := run.core("fates")) is not None:
+        of_event = ((event, found[event].items()) for event in sorted(found))
+        return [Fate(event, fate, count) for event, counts in of_event for fate, count in sorted(counts) if count]
     return [Fate(*row) for row in run.rows("SELECT event, fate, count FROM fates WHERE count > 0 ORDER BY event, fate")]
 
 
@@ -191,7 +192,8 @@ def discarded(run: Run) -> list[Discarded]:
     """Intervals in which the tracer discarded, the recorder knew of a loss, or other events show one: stream (or what),
     begin, end, count, packets, and the tainted ops that overlap. What others show comes last.
     """
-    if run.fresh and not run.manifest["gaps"] and not any(run.core("losses")[name] for name in _DISCARDS):
+    losses = run.core("losses")
+    if losses is not None and not run.manifest.get("gaps", True) and not any(losses.get(n, 1) for n in _DISCARDS):
         return []
     rows = run.rows(
         """SELECT d.stream, d.begin_ns, d.end_ns, d.count, d.packets,

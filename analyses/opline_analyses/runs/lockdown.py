@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from opline_analyses.runs.run import Connection
+    from opline_analyses.runs.views import Connection
 
 _ASKING = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
 #: Table functions that make rows of their arguments. Others read files, run SQL of their own or take addresses.

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import re
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
 
 from opline.errors import OplineError, UsageError
-from opline.paths import is_packed, stored
+from opline.paths import is_packed
 from opline.population import population_in
 from opline.shapes import read_json
 from opline.store.manifest import AGAIN, MANIFEST
 from opline.store.underway import has_run
 from opline.talk import explain
 from opline_analyses.base.literal import LiteralFiles
-from opline_analyses.runs.database import in_memory
+from opline_analyses.runs.views import Connection, Views, connect, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,12 +29,6 @@ if TYPE_CHECKING:
     import duckdb
 
     from opline.population import Population
-
-
-OF_PROGRAMS = ("ops", "requests", "bios")  # tables whose rows are the population's or not
-OF_CLUSTERS = ("hops", "clock")  # tables that only `opline join` writes
-WHOLE = "all_"  # before their names: with the others' rows
-MAY_NOT = "Run as the user who recorded it, or as root."
 
 
 class Run:
@@ -74,14 +67,15 @@ class Run:
 
     @cached_property
     def con(self) -> Connection:
-        """Connected at the first question: importing DuckDB and connecting take 0.2 s. Raises OplineError."""
-        con = _connect(self.path, {} if self.fresh else self.manifest, self.files, self.alone)
+        """Connected at the first question: importing DuckDB and connecting take 0.1 s. Raises OplineError."""
+        views = Views(self.path, {} if self.fresh else self.manifest, self.files, self.alone)
+        con = connect(views, self.check)
         if self._stack is not None:
             self._stack.callback(self.files.close)
             self._stack.callback(con.close)
             if self._interruptible:
                 self._stack.enter_context(_interruptible(con))
-        return Connection(con, self.check)
+        return con
 
     def beside(self) -> Run:
         """The same run on a connection of its own, for another thread: without temporary tables. Call it while nobody
@@ -90,7 +84,7 @@ class Run:
         other = Run(self.path, self.manifest, self.given)
         other.fresh, other.files, other._seen = self.fresh, self.files, self._seen
         other.all_programs = self.all_programs
-        other.__dict__["con"] = Connection(self.con.cursor(), self.check)  # what the property would have made
+        other.__dict__["con"] = self.con.another()  # what the property would have made
         return other
 
     def check(self, table: str) -> None:
@@ -103,7 +97,10 @@ class Run:
 
         file = self.path / f"{table}.parquet"
         written = noted(self.manifest, table)
-        fault = fault_of(file, *written) if written else None
+        try:
+            fault = fault_of(file, *written) if written else None
+        except OSError as error:
+            raise OplineError(unreadable(file, error, error.strerror or str(error))) from error
         if fault:
             raise OplineError(
                 f"{file} is damaged: {fault}. `opline losses {self.path} --verify` says where; "
@@ -181,85 +178,6 @@ class Run:
         return list(dict.fromkeys((self.given, self.path, recorded)))
 
 
-class Connection:
-    """A DuckDB connection that asks ``check`` before the first statement that names a table. Its other methods are
-    DuckDB's.
-    """
-
-    def __init__(self, con: duckdb.DuckDBPyConnection, check: Callable[[str], None]) -> None:
-        self._con = con
-        self._check_table = check
-
-    def execute(self, sql: str, parameters: Sequence[object] = ()) -> duckdb.DuckDBPyConnection:
-        """As DuckDB's. Raises OplineError for a damaged table."""
-        self._check(sql)
-        return self._con.execute(stored(sql), [stored(p) if isinstance(p, str) else p for p in parameters])
-
-    def sql(self, sql: str, parameters: Sequence[object] = ()) -> duckdb.DuckDBPyRelation:
-        """As DuckDB's. Raises OplineError for a damaged table."""
-        self._check(sql)
-        given = [stored(p) if isinstance(p, str) else p for p in parameters]
-        return self._con.sql(stored(sql), params=given) if given else self._con.sql(stored(sql))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._con, name)
-
-    def _check(self, sql: str) -> None:
-        from opline.store.schema import BY_NAME
-
-        words = {word.lower().removeprefix(WHOLE) for word in re.findall(r"\w+", sql)}
-        for table in sorted(BY_NAME.keys() & words):
-            self._check_table(table)
-
-
-def narrow(con: duckdb.DuckDBPyConnection, alone: bool) -> None:
-    """Makes the views that have the population's rows, where it counts ``alone``, of those that have all rows."""
-    which = " WHERE population" if alone else ""
-    for table in OF_PROGRAMS:
-        con.execute(f"CREATE VIEW {table} AS SELECT * FROM {WHOLE}{table}{which}")
-
-
-def _connect(
-    path: Path, manifest: dict[str, Any], files: LiteralFiles, alone: bool
-) -> duckdb.DuckDBPyConnection:
-    """``manifest``: of a run that another opline may have written; empty: this one has, and all tables and columns are
-    there. ``alone``: the population's rows alone count.
-    """
-    con = in_memory()
-    import duckdb  # what needs no table does not wait for it
-
-    from opline.store.checksums import is_newer
-    from opline.store.schema import TABLES
-
-    for spec in TABLES:
-        file = path / f"{spec.name}.parquet"
-        view = f"{WHOLE}{spec.name}" if spec.name in OF_PROGRAMS else spec.name
-        if not file.is_file() and is_newer(manifest, spec.name):
-            from opline.store.arrow import arrow_schema
-
-            con.register(view, arrow_schema(spec).empty_table())
-            continue
-        if not file.is_file():
-            raise OplineError(f"The run {path} has no {file.name}: it is damaged. Correlate its trace again.")
-        try:
-            quoted = files.open(file)
-            new = ""
-            if manifest:  # what a run of an older opline does not know yet is absent
-                there = {row[0] for row in con.execute(f"DESCRIBE SELECT * FROM read_parquet('{quoted}')").fetchall()}
-                new = "".join(f', NULL AS "{c.name}"' for c in spec.columns if c.name not in there)
-            con.execute(f"CREATE VIEW {view} AS SELECT *{new} FROM read_parquet('{quoted}')")
-        except (OSError, duckdb.Error) as error:
-            if isinstance(error, PermissionError):
-                raise OplineError(f"Cannot read {file}: permission denied. {MAY_NOT}") from error
-            first = error.strerror if isinstance(error, OSError) else files.said(error).splitlines()[0]
-            raise OplineError(f"Cannot read {file}: {first}. Correlate its trace again.") from error
-    for name in OF_CLUSTERS:
-        if (file := path / f"{name}.parquet").is_file():
-            con.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{files.open(file)}')")
-    narrow(con, alone)
-    return con
-
-
 def open_tables(
     path: Path,
     given: Path | None = None,
@@ -289,7 +207,7 @@ def _of_a_reader(error: Exception) -> bool:
 
 
 @contextmanager
-def _interruptible(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
+def _interruptible(con: Connection) -> Iterator[None]:
     """Lets Ctrl-C end a running query: Python sees a signal only when DuckDB returns, so a thread tells DuckDB to. Its
     complaint about that (of one kind or another, as it noticed first) is a KeyboardInterrupt here.
     """

@@ -22,7 +22,8 @@ from opline.store.arrow import arrow_schema
 from opline.store.schema import TABLES
 from opline.store.segments import Segments
 from opline_analyses.runs.database import in_memory
-from opline_analyses.runs.run import OF_PROGRAMS, WHOLE, Connection, Run, narrow, open_run
+from opline_analyses.runs.run import Run, open_run
+from opline_analyses.runs.views import OF_PROGRAMS, WHOLE, Connection, narrow
 from opline_analyses.view.asked import page_head
 from opline_analyses.view.pace import Pace
 from opline_analyses.view.tables import Region, Tables

@@ -7,6 +7,7 @@ first has these and then the house's checks; the others compute meanwhile, with 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -23,7 +24,9 @@ from tests.lib.beside import Beside
 from tests.lib.recorded import Correlated, RunOf, model_of, unpack
 from tests.workers import RecordersFirst
 
+from opline.capture.directory.leftovers import sweep
 from opline.correlation import correlate
+from opline.errors import OplineError
 
 ROOT = Path(__file__).resolve().parent.parent
 TRACES = ROOT / "tests" / "traces"
@@ -138,10 +141,14 @@ def run_of(trace: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture
 def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A runtime directory of the test's own: other recordings on this machine are none of its business."""
+    """A runtime directory of the test's own: other recordings on this machine are none of its business. What a test
+    that failed has left is cleaned up: its buffers would be in the way of other tests.
+    """
     folder = Path(tempfile.mkdtemp(prefix="oplrt-", dir="/tmp"))  # short: sockets go below it
     monkeypatch.setenv("OPLINE_RUNTIME_DIR", str(folder))
     yield folder
+    with contextlib.suppress(OplineError):
+        sweep()
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -25,6 +25,7 @@ from opline.capture.directory.buffers import Buffers
 from opline.capture.directory.place import Place
 from opline.correlation import gaps_in
 from opline.errors import UsageError
+from opline.scratch import start_ticks
 
 pytestmark = pytest.mark.live
 __all__ = ["ticker"]
@@ -57,10 +58,17 @@ def ticks(directory: Path) -> list[tuple[int, int]]:
     return [(int(found[1]), int(found[2])) for found in TICK.finditer(said)]
 
 
+BEGAN_TICKS = start_ticks(os.getpid()) or 0
+
+
 def buffers_left() -> list[Path]:
-    """Of recorders that are gone: tests beside may record."""
-    found = Path("/dev/shm").glob(f"opline-{os.geteuid()}-*")
-    return [folder for folder in found if not Path("/proc", folder.name.split("-")[2]).exists()]
+    """Of recorders that these tests began, and that are gone: tests beside may record."""
+    found = []
+    for folder in Path("/dev/shm").glob(f"opline-{os.geteuid()}-*"):
+        pid, began = map(int, folder.name.split("-")[2:4])
+        if began >= BEGAN_TICKS and not Path(f"/proc/{pid}").exists():
+            found.append(folder)
+    return found
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from opline import _core
 from opline.errors import TraceError, UsageError
 from opline.readers.native import NativeReader, Unsupported
 from opline.readers.registry import trace_format
+from opline.readers.trace import host_recorded
 from opline.talk import explain
 
 if TYPE_CHECKING:
@@ -58,13 +59,36 @@ def choose(traces: list[str], wanted: str) -> tuple[Front, str]:
     return front, why
 
 
-#: How far apart two readings of one offset may be: LTTng takes the tightest of ten (lttng-sessiond 2.13, clock-class).
+#: How far apart two readings of one offset may be: lttng-sessiond 2.13 takes the tightest of ten (clock-class), while
+#: lttng-modules 2.13 takes one (measure_clock_offset): on a virtual machine that waits in between it is wrong by ms.
 _SAME_OFFSET_NS = 1_000_000
 
 
 def _wall_minus_monotonic_ns(clock: dict[str, Any]) -> int:
     """The clock's offset: CLOCK_REALTIME - CLOCK_MONOTONIC when the session was made."""
     return int(clock["offset_s"] * 1_000_000_000 + clock["offset_cycles"] * 1_000_000_000 // clock["frequency"])
+
+
+def _namespace_ns(trace: dict[str, Any]) -> int | None:
+    """How far the clock of a trace is ahead of the root time namespace's, as its recording says; None: not known. The
+    kernel's tracer has the root one's clock, the application's the recorder's.
+    """
+    host = host_recorded(trace["path"])
+    ahead_ns = host.get("clock_offset_ns")
+    if not isinstance(ahead_ns, int) or host.get("boot_id") != trace["clock"]["uuid"]:
+        return None
+    return 0 if trace["env"].get("domain") == "kernel" else ahead_ns
+
+
+def _apart_ns(first: dict[str, Any], other: dict[str, Any]) -> int:
+    """How far apart the clocks of two traces of one boot are: exact where both recordings say it, else by the offsets
+    that LTTng measured; 0 if these are near enough.
+    """
+    known = _namespace_ns(first), _namespace_ns(other)
+    if known[0] is not None and known[1] is not None:
+        return known[1] - known[0]
+    apart_ns = _wall_minus_monotonic_ns(other["clock"]) - _wall_minus_monotonic_ns(first["clock"])
+    return apart_ns if abs(apart_ns) > _SAME_OFFSET_NS else 0
 
 
 def _check_clocks(environments: list[dict[str, Any]]) -> None:
@@ -84,14 +108,12 @@ def _check_clocks(environments: list[dict[str, Any]]) -> None:
                 f"{first['path']} and {trace['path']} have different clocks (another boot, or another host): "
                 "their times do not compare. Give them one by one, or to `opline join`."
             )
-        else:
-            apart_ns = _wall_minus_monotonic_ns(trace["clock"]) - _wall_minus_monotonic_ns(first["clock"])
-            if abs(apart_ns) > _SAME_OFFSET_NS:
-                raise TraceError(
-                    f"{first['path']} and {trace['path']} have clocks of one boot that are {abs(apart_ns) / 1e9:.6f} s "
-                    "apart (two time namespaces, or the wall clock was set in between): their times do not compare. "
-                    "Give them one by one."
-                )
+        elif apart_ns := _apart_ns(first, trace):
+            raise TraceError(
+                f"{first['path']} and {trace['path']} have clocks of one boot that are {abs(apart_ns) / 1e9:.9g} s "
+                "apart (two time namespaces, or the wall clock was set in between): their times do not compare. "
+                "Give them one by one."
+            )
 
 
 def _choose(traces: list[str], wanted: str) -> tuple[Front, str]:

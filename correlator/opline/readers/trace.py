@@ -19,6 +19,7 @@ from opline.readers.metadata import declares_nothing
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+    from typing import Any
 
     from opline.folder import Access
     from opline.paths import StrPath
@@ -144,8 +145,8 @@ def no_stream(traces: Sequence[StrPath], messages: Sequence[str] = ()) -> TraceE
     return TraceError(f"{traces[0]} has no data stream that can be read: nothing was recorded, or all is damaged.")
 
 
-def cpus_recorded(folder: StrPath) -> int:
-    """How many CPUs the machine had, by the recording that a trace is part of; 0 if it is of none that says so."""
+def host_recorded(folder: StrPath) -> dict[str, Any]:
+    """What the recording that a trace is part of says of its host; empty if there is none, or it says nothing."""
     at = os.path.abspath(folder)
     for _ in range(_RECORDING_ABOVE):
         if is_recording(at):
@@ -153,11 +154,17 @@ def cpus_recorded(folder: StrPath) -> int:
 
             try:
                 with open(os.path.join(at, "recording.json")) as text:
-                    return max(0, int(json.load(text)["host"]["cpu_count"]))
+                    return dict(json.load(text)["host"])
             except (OSError, ValueError, KeyError, TypeError):
-                return 0
+                return {}
         at = os.path.dirname(at)
-    return 0
+    return {}
+
+
+def cpus_recorded(folder: StrPath) -> int:
+    """How many CPUs the machine had, by the recording that a trace is part of; 0 if it is of none that says so."""
+    count = host_recorded(folder).get("cpu_count")
+    return count if isinstance(count, int) and count > 0 else 0
 
 
 def _why_none(path: str, unreadable: list[str]) -> str:

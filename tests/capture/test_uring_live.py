@@ -19,15 +19,15 @@ import pytest
 from tests.lib.block_capture import loop_device
 from tests.lib.recorded import Correlated, Row
 
-from opline.correlation import correlate
+from opline.correlation import correlate, stage_statistics
 from opline.model import load_model
 
 pytestmark = pytest.mark.live
 OPLINE = str(Path(sys.executable).with_name("opline"))
-COUNT = 800
+COUNT, DEPTH = 800, 8
 FIO = (
-    "fio --name=a --output-format=json --ioengine=io_uring --rw=randrw --norandommap --bs=4k --size=16M --iodepth=8 "
-    f"--number_ios={COUNT} --write_lat_log=a --log_offset=1 --filename={{}}"
+    "fio --name=a --output-format=json --ioengine=io_uring --rw=randrw --norandommap --bs=4k --size=16M "
+    f"--iodepth={DEPTH} --number_ios={COUNT} --write_lat_log=a --log_offset=1 --filename={{}}"
 )
 # fio's options; the requests are the op's; the call that submits is seen
 WAYS: dict[str, tuple[list[str], bool, bool]] = {
@@ -114,6 +114,8 @@ def _are_counted_by_the_ring(run: Path) -> None:
     for call in calls:
         assert 0 <= call["cq_head"] <= sum(ns <= call["ktime"] for ns, _ in posted)
     assert calls[-1]["cq_head"] > 0
+    found, _losses = stage_statistics(run / "trace", load_model("syscalls"), progress=False)
+    assert found["takes_unseen"] <= DEPTH  # those that came after the last call
 
 
 def _contain_their_requests(run: Correlated, ops: list[Row]) -> None:

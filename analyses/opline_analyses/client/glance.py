@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 MOST_EVENTS = 5_000_000  # beyond, reading the trace takes longer than anybody waits for a summary
 _P99 = ("latency_ns.p99",)
-_IN_MEMORY = "io_uring "  # classes of which the application reads the completion in its memory (docs/syscalls.md)
 
 
 def next_lines(directory: Path, modelled: bool, block: bool) -> Iterator[str]:
@@ -65,7 +64,9 @@ def glance_lines(directory: Path, model: Model, event_count: int | None) -> Iter
     except OplineError as error:
         yield error.lines[0]
         return
-    yield _ops(t, None if why_not else client, mine, others) + (f"; {why_not}" if why_not else "")
+    yield _ops(t, None if why_not else client, mine, others, found["takes_unseen"]) + (
+        f"; {why_not}" if why_not else ""
+    )
     yield from _widest(t)
     if population is not None and (line := line_of(population, names_in(recording_of(directory)))):
         yield line
@@ -87,8 +88,10 @@ def _not_alike(classes: dict[str, int], client: ClientReport) -> str:
     return "" if near and not bios else f"{said} are of other ops"
 
 
-def _ops(t: StageTable, client: ClientReport | None, classes: list[str], others: int) -> str:
-    """``classes``: those that the client's figures are about; empty: all. ``others``: ops of other classes."""
+def _ops(t: StageTable, client: ClientReport | None, classes: list[str], others: int, unseen: int) -> str:
+    """``classes``: those that the client's figures are about; empty: all. ``others``: ops of other classes.
+    ``unseen``: ops that end at the completion, as nothing says when the application took it.
+    """
     of = f"{' and '.join(map(shown, classes))} " if classes else ""
     text = f"{count_of(t.ops, f'{of}op')}: mean {duration(t.latency.mean_ns)}, p99 {duration(t.latency.p99_ns)}"
     if t.incomplete:
@@ -98,8 +101,8 @@ def _ops(t: StageTable, client: ClientReport | None, classes: list[str], others:
         count = "" if client.count is None else f"{count_of(client.count, 'op')}, "
         text += f"; {client.tool} says {count}mean {duration(client.mean_ns)}"
         text += "" if p99 is None else f", p99 {duration(p99)}"
-        if any(name.startswith(_IN_MEMORY) for name in classes):
-            text += ", until it looks at the completion (no event shows when)"
+        if unseen:
+            text += f", until it takes the completion (of {count_of(unseen, 'op')} no event shows when)"
     if others:
         text += f"; {count_of(others, 'other op')}"
     return text

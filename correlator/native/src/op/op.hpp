@@ -89,11 +89,12 @@ struct BatchNeed {
 
 // Of an op's I/O; of an op that is one I/O: how far it is.
 struct IoLife {
-    bool is_io = false;       // it ends when its completion is taken, or with it
-    bool own = false;         // begun by its bio, without a call
-    bool told = false;        // events of its own tell when it begins, and when its completion is there
-    bool data = false;        // of a ring: the call that submits it queued a bio with its data
-    bool end_untold = false;  // it is over, and nothing in the trace says since when
+    bool is_io = false;        // it ends when its completion is taken, or with it
+    bool own = false;          // begun by its bio, without a call
+    bool told = false;         // events of its own tell when it begins, and when its completion is there
+    bool data = false;         // of a ring: the call that submits it queued a bio with its data
+    bool take_unseen = false;  // of a ring: nothing in the trace says when the application took the completion
+    bool end_untold = false;   // it is over, and nothing in the trace says since when
     bool ring = false, done = false;
     bool read_ahead = false;  // its bios bring more than it asked for
     bool lost = false;        // a request of it never completed: when it was done is not known

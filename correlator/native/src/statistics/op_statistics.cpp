@@ -18,6 +18,7 @@ void OpStatistics::op(const SettledOp &settled) {
     std::uint32_t seq = 0;
     for (const auto &s : found.stages) stages_.stage(s.stage, s.kind, op.serial, seq++, s.duration_ns, counted);
     if (!counted) return;
+    if (op.io.take_unseen) ++takes_unseen_;
     stages_.op(op.end_ns - op.begin_ns, found.unattributed_ns, found.unknown_ns);
     if (settled.program != 0) {
         ProgramOps &p = program(op.pid, settled.program);
@@ -37,6 +38,7 @@ OpStatistics::OpClass &OpStatistics::another_class(std::uint32_t id) {
 nlohmann::json OpStatistics::json() {
     auto out = stages_.json([this](std::uint32_t id) { return strings_.at(id); });
     out["tainted"] = tainted_;
+    out["takes_unseen"] = takes_unseen_;
     out["programs"] = nlohmann::json::array();
     programs_.for_each([&](std::uint64_t key, const ProgramOps &p) {
         out["programs"].push_back({{"pid", display_number(static_cast<std::int32_t>(key >> 32))},

@@ -22,7 +22,8 @@ class OpStatistics final : public OpSink {
         : strings_(strings), with_tainted_(with_tainted), only_(std::move(classes)) {}
 
     void op(const SettledOp &) override;
-    // What StageStatistics::json() has, "tainted" (complete ops that are), "programs": pid, name, ops that count, and
+    // What StageStatistics::json() has, "tainted" (complete ops that are), "takes_unseen" (ops that count and end at
+    // their completion, as nothing says when the application took it), "programs": pid, name, ops that count, and
     // "classes": the complete ops of each class, whether they count or not.
     nlohmann::json json();
 
@@ -73,7 +74,7 @@ class OpStatistics final : public OpSink {
     FlatMap<std::uint32_t, OpClass> classes_;  // by their names' numbers in the pool
     OpClass *recent_class_ = nullptr;          // of the last op
     std::uint32_t recent_class_id_ = 0;
-    std::uint64_t tainted_ = 0;
+    std::uint64_t tainted_ = 0, takes_unseen_ = 0;
     StageStatistics stages_;
     FlatMap<std::uint64_t, ProgramOps> programs_;  // by process and, where it is known, program
     ProgramOps *recent_ = nullptr;                 // of the last op

@@ -199,6 +199,7 @@ void AsyncIos::end_at_completion(Op &op, const Transition *returned) {
     if (returned && returned->ts_ns > op.io.done_ns) {
         t = taken_at(*returned, reaped_);
     } else {
+        op.io.take_unseen = op.io.ring && !op.io.own;
         t.ts_ns = op.io.done_ns;
         t.point = completed_;
         t.spec = kNoSpec;

@@ -233,7 +233,7 @@ std::string conclude(const std::vector<CaseEvent> &events, BlockMatch match) {
     std::ostringstream requests, bios, out;
     Owner owner;
     BlockModel::Hooks hooks;
-    hooks.bio_queued = [&](const BlockEvent &, Bio &) { return owner; };
+    hooks.bio_queued = [&](const BlockEvent &, const Bio &) { return owner; };
     hooks.request_done = [&](const Request &r) { put(requests, r); };
     hooks.bio_done = [&](const Bio &b) { put(bios, b); };
     BlockModel model(match, hooks);

@@ -120,7 +120,7 @@ Outcome play(const std::vector<BlockEvent> &events, BlockMatch match) {
     std::map<std::int64_t, std::uint64_t> op_at;  // whose event is at that time: each has a time of its own
     for (const auto &e : events) op_at[e.ts_ns] = e.comm;
     BlockModel::Hooks hooks;
-    hooks.bio_queued = [&](const BlockEvent &e, Bio &b) {
+    hooks.bio_queued = [&](const BlockEvent &e, const Bio &b) {
         CHECK(bios_queued.insert(b.id).second);
         return Owner{e.comm, 0};
     };
@@ -296,7 +296,7 @@ TEST_CASE("nonsense: random events never break it") {
         for (auto match : {BlockMatch::kPointer, BlockMatch::kSector}) {
             std::set<std::uint64_t> requests, bios, queued;
             BlockModel::Hooks hooks;
-            hooks.bio_queued = [&](const BlockEvent &, Bio &b) {
+            hooks.bio_queued = [&](const BlockEvent &, const Bio &b) {
                 queued.insert(b.id);
                 return Owner{b.id % 3, 0};
             };
@@ -358,7 +358,7 @@ TEST_CASE("a lost completion does not shift those of later writes to the same se
     for (const bool many : {false, true}) {
         std::uint64_t wrong = 0, marked = 0, presumed = 0;
         BlockModel::Hooks hooks;
-        hooks.bio_queued = [](const BlockEvent &e, Bio &) { return Owner{e.comm, 0}; };
+        hooks.bio_queued = [](const BlockEvent &e, const Bio &) { return Owner{e.comm, 0}; };
         hooks.request_done = [&](const Request &r) {
             if (r.complete_ns == kNoTime) return;
             wrong += r.complete_ns - r.issue_ns > 10'000;

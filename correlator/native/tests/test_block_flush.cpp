@@ -171,7 +171,7 @@ enum class Queues { kNothing, kRecording, kEvents };
 Verdict judge(const Machine &m, Queues known = Queues::kNothing) {
     Verdict v;
     BlockModel::Hooks hooks;
-    hooks.bio_queued = [](const BlockEvent &, Bio &) { return Owner{}; };
+    hooks.bio_queued = [](const BlockEvent &, const Bio &) { return Owner{}; };
     hooks.request_done = [&](const Request &r) {
         if (r.getrq_ns == kNoTime) {
             const auto it = m.flushes.find(r.issue_ns);

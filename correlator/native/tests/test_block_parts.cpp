@@ -17,7 +17,7 @@ constexpr std::uint32_t kDisk = 8u << 20, kUpper = 253u << 20;
 
 struct Parts {
     explicit Parts(bool pointers = false) : m(pointers, &hooks) {
-        hooks.bio_queued = [this](const BlockEvent &, Bio &) { return Owner{++bios_seen, 0}; };
+        hooks.bio_queued = [this](const BlockEvent &, const Bio &) { return Owner{++bios_seen, 0}; };
         hooks.request_done = [this](const Request &r) { done.push_back(r); };
         hooks.bio_done = [this](const Bio &b) { bios_done.push_back(b); };
         hooks.missed = [this](const Request *, std::uint32_t, std::int64_t begin_ns, std::int64_t end_ns) {

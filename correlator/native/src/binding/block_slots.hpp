@@ -20,16 +20,24 @@ struct BlockSlots {
         std::array<Field, 14> fields;
         std::uint32_t count = 0;
         void add(std::int32_t slot, std::size_t offset) {
-            if (slot != kNoSlot)
-                fields[count++] = {static_cast<std::uint16_t>(slot), static_cast<std::uint16_t>(offset)};
+            fields[count++] = {static_cast<std::uint16_t>(slot), static_cast<std::uint16_t>(offset)};
         }
+        const Field *begin() const { return fields.data(); }
+        const Field *end() const { return fields.data() + count; }
     };
-    std::int32_t comm = kNoSlot, flags = kNoSlot;
-    Fields narrow, wide;  // integers of 32 and 64 bits
-    BlockEvent blank{};   // what all events of the class have in common
+    void add_narrow(std::int32_t slot, bool declared_integer, std::size_t offset) {
+        if (slot != kNoSlot) (declared_integer ? narrow : narrow_told).add(slot, offset);
+    }
+    void add_wide(std::int32_t slot, bool declared_integer, std::size_t offset) {
+        if (slot != kNoSlot) (declared_integer ? wide : wide_told).add(slot, offset);
+    }
+    std::int32_t flags = kNoSlot;
+    Fields narrow, wide;            // integers of 32 and 64 bits
+    Fields narrow_told, wide_told;  // only each slot tells whether it is an integer
+    BlockEvent blank{};             // what all events of the class have in common
 };
 
-// Without the thread's name. A field that is no number counts as 0.
+// Without the thread's name. A field that is no integer counts as 0.
 inline BlockEvent block_event_of(const BlockSlots &s, const Event &ev) {
     static_assert(std::is_standard_layout_v<BlockEvent> && std::is_trivially_copyable_v<BlockEvent>,
                   "filled by offsets");
@@ -37,20 +45,20 @@ inline BlockEvent block_event_of(const BlockSlots &s, const Event &ev) {
     b.ts_ns = ev.ts_ns;
     b.cpu = ev.cpu;
     auto *const to = reinterpret_cast<unsigned char *>(&b);
-    auto value = [slots = ev.slots](const BlockSlots::Field &f) {
-        return slots[f.slot].is_number() ? slots[f.slot].u : 0;
+    const Slot *const slots = ev.slots;
+    const auto narrow = [to](const BlockSlots::Field &f, std::uint64_t value) {
+        const auto v = static_cast<std::uint32_t>(value);
+        std::memcpy(to + f.offset, &v, sizeof v);
     };
-    for (auto f = s.narrow.fields.data(), end = f + s.narrow.count; f != end; ++f) {
-        const auto v = static_cast<std::uint32_t>(value(*f));
-        std::memcpy(to + f->offset, &v, sizeof v);
-    }
-    for (auto f = s.wide.fields.data(), end = f + s.wide.count; f != end; ++f) {
-        const std::uint64_t v = value(*f);
-        std::memcpy(to + f->offset, &v, sizeof v);
-    }
+    const auto wide = [to](const BlockSlots::Field &f, std::uint64_t v) { std::memcpy(to + f.offset, &v, sizeof v); };
+    const auto told = [slots](const BlockSlots::Field &f) { return slots[f.slot].is_number() ? slots[f.slot].u : 0; };
+    for (const auto &f : s.narrow) narrow(f, slots[f.slot].u);
+    for (const auto &f : s.wide) wide(f, slots[f.slot].u);
+    for (const auto &f : s.narrow_told) narrow(f, told(f));
+    for (const auto &f : s.wide_told) wide(f, told(f));
     // LTTng writes the flags as a bit mask, perf's conversion to CTF as blkparse's letters.
-    if (s.flags != kNoSlot && ev.slots[s.flags].kind == Slot::Kind::kString)
-        b.rwbs = BlockModel::rwbs_by_letters(ev.slots[s.flags].str());
+    if (s.flags != kNoSlot && slots[s.flags].kind == Slot::Kind::kString)
+        b.rwbs = BlockModel::rwbs_by_letters(slots[s.flags].str());
     return b;
 }
 

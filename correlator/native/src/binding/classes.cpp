@@ -93,26 +93,31 @@ void bind_parts(BoundPoint &p, const PointSpec &spec) {
     p.joins = spec.child || p.find.size() > 1 || !p.meet.empty() || !p.wait.empty();
 }
 
-BlockSlots bind_block(BlockKind kind, Slots &slots) {
+// And the slot of the thread's name: of events that begin bios, and where tables show who took a request's steps.
+BlockSlots bind_block(BlockKind kind, Slots &slots, const Wanted &wanted, std::int32_t &comm_slot) {
     BlockSlots b;
     b.blank.kind = kind;
     b.blank.tid = b.blank.pid = b.blank.kthread = -1;
     auto narrow = [&](std::initializer_list<const char *> fields, std::size_t offset) {
-        b.narrow.add(slots.want_first(fields), offset);
+        const std::int32_t slot = slots.want_first(fields);
+        b.add_narrow(slot, slots.is_integer(slot), offset);
     };
     auto wide = [&](std::initializer_list<const char *> fields, std::size_t offset) {
-        b.wide.add(slots.want_first(fields), offset);
+        const std::int32_t slot = slots.want_first(fields);
+        b.add_wide(slot, slots.is_integer(slot), offset);
     };
     // Whoever is interrupted by a completion has nothing to do with it.
     if (kind != BlockKind::kRqComplete && kind != BlockKind::kBioComplete && kind != BlockKind::kRqRequeue) {
         narrow({"tid", "perf_tid"}, offsetof(BlockEvent, tid));
-        b.comm = slots.want_first({"comm", "procname"});
+        const bool begins_bio =
+            kind == BlockKind::kBioQueue || kind == BlockKind::kBioRemap || kind == BlockKind::kSplit;
+        if (begins_bio || wanted.requests) comm_slot = slots.want_first({"comm", "procname"});
     }
     narrow({"dev"}, offsetof(BlockEvent, dev));
     wide({"sector"}, offsetof(BlockEvent, sector));
     narrow({"nr_sector"}, offsetof(BlockEvent, nr_sectors));
+    narrow({"rwbs"}, offsetof(BlockEvent, rwbs));
     b.flags = slots.want("rwbs");
-    b.narrow.add(b.flags, offsetof(BlockEvent, rwbs));
     narrow({"error"}, offsetof(BlockEvent, error));
     narrow({"old_dev"}, offsetof(BlockEvent, old_dev));
     wide({"old_sector"}, offsetof(BlockEvent, old_sector));
@@ -165,13 +170,13 @@ bool bind_record(BoundClass &c, std::string_view name, Slots &slots) {
 }
 
 // A class of block events, LTTng's or BPF's.
-void bind_block_class(BoundClass &c, std::string_view name, Slots &slots, bool of_bpf) {
+void bind_block_class(BoundClass &c, std::string_view name, Slots &slots, bool of_bpf, const Wanted &wanted) {
     if (of_bpf && bind_record(c, name, slots)) return;
     const auto kind = BlockModel::kind_by_name(name);
     c.kind = kind == BlockKind::kOther ? (of_bpf ? ClassKind::kContext : ClassKind::kIgnored)
              : kind == BlockKind::kPlug || kind == BlockKind::kUnplug ? ClassKind::kPlug
                                                                       : ClassKind::kBlock;
-    if (c.kind == ClassKind::kBlock) c.block = bind_block(kind, slots);
+    if (c.kind == ClassKind::kBlock) c.block = bind_block(kind, slots, wanted, c.comm_slot);
 }
 
 // A class that is points of the model: its thread, whose name few points need where nobody asks for more.
@@ -239,7 +244,7 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
     if (bpf_block || relay) c.plan.time_slot = slots.want("ktime");
     const bool kernel_block = starts_with(name, "block_");
     if (bpf_block || kernel_block) {
-        bind_block_class(c, name, slots, bpf_block);
+        bind_block_class(c, name, slots, bpf_block, wanted);
     } else {
         for (std::uint32_t i = 0; i < plan.points.size(); ++i)
             if (glob_match(plan.points[i].event, name)) c.points.push_back(bind_point(i, plan, slots, strings));

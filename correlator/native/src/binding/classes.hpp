@@ -175,6 +175,7 @@ struct BoundClass {
 struct Wanted {
     bool sched = true;         // threads' states
     bool thread_names = true;  // of every transition, not of ops' begins alone
+    bool requests = true;      // whose threads have names
 };
 
 // Binds a class. The result's plan.id is left to the caller. Without with_sched nothing of sched events is decoded.

@@ -36,6 +36,12 @@ class Slots {
     std::int32_t want_at(std::int32_t index) {
         return index == kNoSlot ? kNoSlot : slot_of(static_cast<std::uint32_t>(index));
     }
+    // Declared as an integer: the slot holds one, or is absent, and its bits are 0.
+    bool is_integer(std::int32_t slot) const {
+        if (slot == kNoSlot) return false;
+        const FieldType type = decl_.fields[wanted_[static_cast<std::size_t>(slot)]].type;
+        return type == FieldType::kUnsigned || type == FieldType::kSigned;
+    }
     std::vector<std::uint32_t> take() { return std::move(wanted_); }
 
   private:

@@ -214,7 +214,7 @@ class BlockModel {
         // A bio was queued: say who owns it. Called once per Bio, before anything else sees it. A bio that was remapped
         // or split from another comes with that one's owner, which stays if the answer is nobody. Split remainders have
         // no queue_ns, and their event is the one that showed them.
-        std::function<Owner(const BlockEvent &, Bio &)> bio_queued;
+        std::function<Owner(const BlockEvent &, const Bio &)> bio_queued;
         // The request is finished: completed, absorbed, reused or left over at the end (complete_ns absent). Comes
         // before bio_done of its bios.
         std::function<void(const Request &)> request_done;

@@ -170,10 +170,10 @@ struct Device {
     std::uint32_t in_flight = 0, most_in_flight = 0;
     std::uint64_t completions = 0;
     CompletionOrder order;
-    bool misses_completions = false;                      // many never come: what is at the device is not known
-    bool has_getrq = false;                               // the trace has getrq events of it
-    std::uint64_t last_issue = 0;                         // Request::id of the last one that was issued
-    FlatMap<std::uint32_t, std::uint64_t> last_issue_on;  // and by each CPU
+    bool misses_completions = false;            // many never come: what is at the device is not known
+    bool has_getrq = false;                     // the trace has getrq events of it
+    std::uint64_t last_issue = 0;               // Request::id of the last one that was issued
+    std::vector<std::uint64_t> last_issue_on;   // and by each CPU; 0: none
     std::deque<BlockEvent> reissues;            // issues that were taken for a second one of a request in flight
     bool has_issue = false, has_queue = false;  // and issues, and bios that are queued
     // that a request of it took from its allocation to its issue, or from there to its completion

@@ -10,12 +10,12 @@ namespace opline::block_model {
 Index Reissues::issued_again(const BlockEvent &e) {
     if (m_.rq_of(e) || e.nr_sectors == 0 || bios_.first_at({e.dev, e.sector}) != kNil) return kNil;
     const Device &d = m_.devices.of(e.dev);
-    const std::uint64_t *on_cpu = e.cpu != kNoCpu ? d.last_issue_on.find(e.cpu) : nullptr;
+    const std::uint64_t on_cpu = e.cpu < d.last_issue_on.size() ? d.last_issue_on[e.cpu] : 0;
     unsigned seen = 0;
     for (Index i = requests_.places().first({e.dev, e.sector}); i != kNil && seen < kChainLimit; ++seen) {
         const ReqRec &rec = requests_[i];
         if (rec.step == Step::kIssued && rec.remaining == e.nr_sectors && finder_.can_be_about(e, rec) &&
-            (rec.r.id == d.last_issue || (on_cpu && rec.r.id == *on_cpu)))
+            (rec.r.id == d.last_issue || rec.r.id == on_cpu))
             return i;
         i = rec.by_start.next;
     }
@@ -26,7 +26,9 @@ void Reissues::note_issue(const BlockEvent &e, Index i) {
     if (m_.pointers && e.rq) return;
     Device &d = m_.devices.of(e.dev);
     d.last_issue = requests_[i].r.id;
-    if (e.cpu < kMostCpus) d.last_issue_on[e.cpu] = d.last_issue;
+    if (e.cpu >= kMostCpus) return;
+    if (e.cpu >= d.last_issue_on.size()) d.last_issue_on.resize(e.cpu + 1);
+    d.last_issue_on[e.cpu] = d.last_issue;
 }
 
 void Reissues::note_reissue(const BlockEvent &e, Index i) {

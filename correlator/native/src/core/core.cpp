@@ -63,8 +63,9 @@ void Core::Impl::request_done(const Request &r) {
 }
 
 ClassPlan Core::add_class(const ClassDecl &decl) {
+    const RunTables &tables = impl_->tables;
     BoundClass bound = bind_class(decl, impl_->plan, impl_->strings,
-                                  {impl_->tables.keeps_states(), impl_->tables.keeps_transitions()});
+                                  {tables.keeps_states(), tables.keeps_transitions(), tables.keeps_requests()});
     bound.plan.id = static_cast<std::uint32_t>(impl_->classes.size());
     if (bound.kind == ClassKind::kRequest) impl_->blocks.whole();
     if (bound.kind == ClassKind::kBlock || bound.kind == ClassKind::kPlug || bound.kind == ClassKind::kRequest) {
@@ -74,7 +75,7 @@ ClassPlan Core::add_class(const ClassDecl &decl) {
     }
     if (bound.kind == ClassKind::kOffCpu) impl_->collects_states = true;
     if (bound.kind == ClassKind::kProcess && !bound.process.of_all) impl_->population.told();
-    impl_->thread_names.add_class(impl_->name_slot(bound));
+    impl_->thread_names.add_class(bound.comm_slot);
     impl_->classes.push_back(std::make_unique<BoundClass>(std::move(bound)));
     return impl_->classes.back()->plan;
 }
@@ -154,7 +155,6 @@ void Core::keep_tables(const std::vector<std::string> &names) {
     }
     impl_->links_wanted = impl_->tables.keeps_links();
     if (!impl_->tables.keeps_ops()) impl_->stitcher.skip_texts();
-    impl_->names_requests = impl_->tables.keeps_requests();
 }
 void Core::write_csv(OpCsv &csv, bool all) {
     keep_tables({});

@@ -97,10 +97,7 @@ struct Core::Impl {
     std::uint64_t collector_lost = 0;
     std::int64_t last_ns = kNoTime, first_ns = kNoTime;
     std::uint32_t current_host = 0;
-    bool names_requests = true;  // tables show the threads of block events
     struct {
-        const Event *event = nullptr;
-        std::int32_t comm_slot = kNoSlot;
         std::int64_t ts_ns = kNoTime;
         std::uint32_t cpu = kNoCpu;
     } block_at;  // the block event at hand
@@ -134,9 +131,7 @@ struct Core::Impl {
           linker(stitcher.locator(), plan, strings),
           members(population, linker),
           blocks(plan.match_by_sector ? BlockMatch::kSector : BlockMatch::kPointer, !plan.hosts.empty(),
-                 {[this](const BlockEvent &ev, Bio &bio) {
-                      if (bio.comm == 0 && bio.split_from == 0)
-                          bio.comm = names.of(*block_at.event, block_at.comm_slot);
+                 {[this](const BlockEvent &ev, const Bio &bio) {
                       Owner owner = linker.bio_queued(ev, bio, current_host);
                       stitcher.ios().bio_opened(owner.op);
                       if (population.known()) members.queued(ev, bio, current_host);
@@ -266,20 +261,13 @@ struct Core::Impl {
         stitcher.ios().bio_done(b);
     }
 
-    // Of the thread's name, where each event of the class is asked for it. Of a block event that no table shows, where
-    // a bio begins.
-    std::int32_t name_slot(const BoundClass &cls) const {
-        if (cls.kind != ClassKind::kBlock) return cls.comm_slot;
-        return names_requests || cls.block.blank.kind == BlockKind::kBioQueue ? cls.block.comm : kNoSlot;
-    }
-
     Fate block_event(const BoundClass &cls, const Event &ev) {
         BlockEvent b = block_event_of(cls.block, ev);
-        b.comm = names.of(ev, name_slot(cls));
+        b.comm = names.of(ev, cls.comm_slot);
         identities.renumber(b, current_host);
         b.cgroup = identities.threads.cgroups.path(current_host, b.cgroup_number);
         if (cls.number.slot != kNoSlot) blocks.here(current_host).numbered();
-        block_at = {&ev, cls.block.comm, b.ts_ns, b.cpu};
+        block_at = {b.ts_ns, b.cpu};
         return block_step(b);
     }
     Fate block_step(const BlockEvent &b) {

@@ -5,7 +5,6 @@
 namespace opline {
 
 Fate Core::Impl::take_steps(std::int64_t until_ns) {
-    static const Event kNobody{};
     Fate fate = Fate::kContext;
     while (steps.next_ns() <= until_ns) {
         BlockEvent step = steps.take(current_host);
@@ -14,7 +13,7 @@ Fate Core::Impl::take_steps(std::int64_t until_ns) {
         stitcher.advance(last_ns);
         identities.renumber(step, current_host);
         step.cgroup = identities.threads.cgroups.path(current_host, step.cgroup_number);
-        block_at = {&kNobody, kNoSlot, step.ts_ns, step.cpu};
+        block_at = {step.ts_ns, step.cpu};
         fate = block_step(step);
     }
     return fate;

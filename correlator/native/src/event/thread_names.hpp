@@ -45,8 +45,9 @@ class ThreadNames {
     // In the order of their ids. `slot`: of a thread's name that is going to be asked for.
     void add_class(std::int32_t slot) { slots_.push_back(slot); }
     void number(Event *first, Event *past) {
+        const std::int32_t *const slots = slots_.data();
         for (; first != past; ++first) {
-            const std::int32_t slot = slots_[first->cls];
+            const std::int32_t slot = slots[first->cls];
             if (slot != kNoSlot && first->slots[slot].kind == Slot::Kind::kString)
                 first->thread_name = numbers_.of(first->slots[slot].str());
         }

@@ -36,7 +36,7 @@ class Processes {
     // A point of the op came from the bio's process, or from one that the trace does not name. A process of which a
     // fact told between the two has two numbers.
     bool has(const Op &op, const Queuer &q) const {
-        if (q.pid < 0) return true;
+        if (q.pid < 0 || op.transitions.any_process([&](std::int32_t pid) { return pid == q.pid; })) return true;
         const std::int64_t own = threads_.of_root(q.host, q.pid);
         return op.transitions.any_process(
             [&](std::int32_t pid) { return pid < 0 || threads_.untold(pid) || threads_.of_root(q.host, pid) == own; });

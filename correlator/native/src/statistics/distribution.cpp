@@ -11,7 +11,7 @@ constexpr unsigned kSplitBits = 8;  // each power of two in 256 buckets
 constexpr std::uint64_t kSplit = 1u << kSplitBits;
 
 // Values below 512 have a bucket each.
-std::size_t bucket_of(std::uint64_t v) {
+inline std::size_t bucket_of(std::uint64_t v) {
     const unsigned shift = (63u ^ static_cast<unsigned>(__builtin_clzll(v | kSplit))) - kSplitBits;
     return static_cast<std::size_t>(shift * kSplit + (v >> shift));
 }
@@ -26,23 +26,37 @@ std::int64_t middle_of(std::size_t bucket) {
 
 Distribution::Moments Distribution::moments() const {
     Moments out = counted_;
-    for (const std::uint32_t value : short_) out.add(value);
+    std::uint32_t least = std::numeric_limits<std::uint32_t>::max();
+    std::uint64_t low = 0, high = 0;  // halves of the squares: fewer than 2^32 values
+    for (const std::uint32_t value : short_) {
+        const std::uint64_t square = std::uint64_t{value} * value;
+        least = std::min(least, value);
+        low += square & 0xffff'ffff;
+        high += square >> 32;
+    }
+    if (!short_.empty()) out.min = std::min<std::int64_t>(out.min, least);
+    out.squares += (static_cast<unsigned __int128>(high) << 32) + low;
     for (const std::int64_t value : others_) out.add(value);
     return out;
 }
 
 // Negative ones are counted as 0.
-void Distribution::add_to_buckets(std::int64_t value) {
-    const auto count = [this](std::int64_t v) {
-        const std::size_t bucket = bucket_of(static_cast<std::uint64_t>(std::max<std::int64_t>(v, 0)));
-        if (bucket >= buckets_.size()) buckets_.resize(bucket + 1);
-        ++buckets_[bucket];
-    };
-    std::for_each(short_.begin(), short_.end(), count);
-    std::for_each(others_.begin(), others_.end(), count);
+[[gnu::always_inline]] inline void Distribution::count(std::int64_t value) {
+    const std::size_t bucket = bucket_of(value < 0 ? 0 : static_cast<std::uint64_t>(value));
+    if (__builtin_expect(bucket >= buckets_.size(), 0)) buckets_.resize(bucket + 1);
+    ++buckets_[bucket];
+}
+
+void Distribution::fill_buckets() {
+    for (const std::int64_t value : short_) count(value);
+    for (const std::int64_t value : others_) count(value);
     counted_ = moments();
-    if (!short_.empty()) std::vector<std::uint32_t>().swap(short_);
-    if (!others_.empty()) std::vector<std::int64_t>().swap(others_);
+    std::vector<std::uint32_t>().swap(short_);
+    std::vector<std::int64_t>().swap(others_);
+}
+
+void Distribution::add_to_buckets(std::int64_t value) {
+    if (buckets_.empty()) fill_buckets();
     counted_.add(value);
     count(value);
 }

@@ -36,6 +36,8 @@ class Distribution {
   private:
     static constexpr std::int64_t kMostShort = std::numeric_limits<std::uint32_t>::max();
     void add_to_buckets(std::int64_t value);
+    void count(std::int64_t value);
+    void fill_buckets();
     // What min and deviation are made of. Of values that are known as they are it is counted when it is asked for.
     struct Moments {
         std::int64_t min = std::numeric_limits<std::int64_t>::max();

@@ -43,6 +43,22 @@ BoundPoint *Stitcher::choose(BoundClass &cls, const Event &ev, const ThreadId &w
     return nullptr;
 }
 
+[[gnu::always_inline]] inline Transition Stitcher::transition_of(const BoundClass &cls, BoundPoint &bp, const Event &ev,
+                                                                 const ThreadId &who, ThreadState &ts) {
+    Transition t;
+    t.ts_ns = ev.ts_ns;
+    t.event = cls.name_id;
+    t.spec = bp.spec;
+    t.tid = who.tid;
+    t.pid = who.pid;
+    t.cpu = ev.cpu;
+    t.comm = names_.of(ev, cls.comm_slot);
+    t.point =
+        bp.slot.name == kNoSlot ? bp.name_id : details_.point_name(bp, s_.plan.points[bp.spec], ev.slots[bp.slot.name]);
+    if (const auto *marked_ns = bp.at != 0 ? ts.marked_ns(bp.at) : nullptr) t.ts_ns = *marked_ns;
+    return t;
+}
+
 // The one way of an event of a point: its rule is chosen, its op is found (resolve), and the op gets what it says
 // (apply).
 Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
@@ -65,22 +81,6 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
     if (ts.call && p.spec.thread == ThreadRule::kSwitch && p.spec.ios.told == IoWindow::kNone)
         ios_.leave_call(ts);  // its exit was not seen
     return p.spec.batch_do == BatchDo::kNone ? pass(p) : of_batch(p);
-}
-
-Transition Stitcher::transition_of(const BoundClass &cls, BoundPoint &bp, const Event &ev, const ThreadId &who,
-                                   ThreadState &ts) {
-    Transition t;
-    t.ts_ns = ev.ts_ns;
-    t.event = cls.name_id;
-    t.spec = bp.spec;
-    t.tid = who.tid;
-    t.pid = who.pid;
-    t.cpu = ev.cpu;
-    t.comm = names_.of(ev, cls.comm_slot);
-    t.point =
-        bp.slot.name == kNoSlot ? bp.name_id : details_.point_name(bp, s_.plan.points[bp.spec], ev.slots[bp.slot.name]);
-    if (const auto *marked_ns = bp.at != 0 ? ts.marked_ns(bp.at) : nullptr) t.ts_ns = *marked_ns;
-    return t;
 }
 
 // Every message is told, also one of no op: a server that is traced alone has no op of its client's.

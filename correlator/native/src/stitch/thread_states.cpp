@@ -9,7 +9,7 @@ constexpr std::size_t kThreadDepth = 64;
 }  // namespace
 
 Op *ThreadStates::current_op(std::uint32_t host, std::int64_t tid) {
-    ThreadState *ts = threads_.find(thread_key(host, tid));
+    ThreadState *ts = find(host, tid);
     return ts ? current(*ts).op : nullptr;
 }
 
@@ -24,7 +24,7 @@ FoundOp ThreadStates::current(ThreadState &ts) {
 }
 
 std::shared_ptr<Batch> ThreadStates::current_batch(std::uint32_t host, std::int64_t tid) {
-    ThreadState *ts = threads_.find(thread_key(host, tid));
+    ThreadState *ts = find(host, tid);
     return ts ? ts->batch : nullptr;
 }
 
@@ -48,7 +48,7 @@ void ThreadStates::apply(ThreadState &ts, ThreadRule rule, const FoundOp &found)
 }
 
 bool ThreadStates::same_thread(std::uint32_t host, const BlockEvent &ev) const {
-    const ThreadState *ts = ev.tid > 0 ? threads_.find(thread_key(host, ev.tid)) : nullptr;
+    const ThreadState *ts = ev.tid > 0 ? find(host, ev.tid) : nullptr;
     if (!ts) return true;
     if (ts->pid >= 0 && ev.pid >= 0 && !s_.identities.untold(ts->pid)) return ts->pid == ev.pid;
     if (ts->comm == 0 || ev.comm == 0 || ts->comm == ev.comm) return true;

@@ -18,8 +18,14 @@ class ThreadStates {
         return recent.state && recent.tid == tid && recent.host == host ? *recent.state : another_thread(host, tid);
     }
     // nullptr: the thread had no point.
-    ThreadState *find(std::uint32_t host, std::int64_t tid) { return threads_.find(thread_key(host, tid)); }
-    const ThreadState *find(std::uint32_t host, std::int64_t tid) const { return threads_.find(thread_key(host, tid)); }
+    ThreadState *find(std::uint32_t host, std::int64_t tid) {
+        const RecentThread &recent = recent_[static_cast<std::size_t>(tid) % recent_.size()];
+        if (recent.state && recent.tid == tid && recent.host == host) return recent.state;
+        return threads_.find(thread_key(host, tid));
+    }
+    const ThreadState *find(std::uint32_t host, std::int64_t tid) const {
+        return const_cast<ThreadStates *>(this)->find(host, tid);
+    }
     template <class Look>  // void(ThreadState &)
     void each(Look look) {
         threads_.for_each([&](std::uint64_t, ThreadState &ts) { look(ts); });

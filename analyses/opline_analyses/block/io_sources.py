@@ -86,10 +86,13 @@ def bios(start: str = "queue", end: str = "complete") -> Source:
     """
     begin, ends = _times(start, end)
     sql = f"""
-        WITH RECURSIVE made AS (
+        WITH RECURSIVE originals AS (
+            SELECT bio_id, parent_id AS original_id FROM bios WHERE parent_id IS NOT NULL
+            UNION SELECT bio_id, split_from_id FROM bios WHERE split_from_id IS NOT NULL),
+        made AS (
             SELECT bio_id AS top, bio_id FROM bios WHERE queue_ns IS NOT NULL
             UNION ALL
-            SELECT m.top, b.bio_id FROM made m JOIN bios b ON b.parent_id = m.bio_id OR b.split_from_id = m.bio_id),
+            SELECT m.top, b.bio_id FROM made m JOIN originals b ON b.original_id = m.bio_id),
         parts AS (
             SELECT m.top, max(r.insert_ns) AS insert_ns, min(r.first_issue_ns) AS first_issue_ns,
                    max(r.issue_ns) AS issue_ns, min(coalesce(b.getrq_ns, b.merge_ns)) AS getrq_ns,

@@ -56,6 +56,20 @@ def test_every_form_has_the_same_values() -> None:
     assert [c.unit for c in COLUMNS] == ["", "", "ns", "of 1", ""]
 
 
+def test_rows_of_a_function_are_not_kept_where_nothing_changes_them() -> None:
+    asked = []
+
+    def rows() -> list[tuple[object, ...]]:
+        asked.append("rows")
+        return [*ROWS]
+
+    long = ResultTable(COLUMNS, rows)
+    assert long.sorted(None).first(None) is long
+    assert not asked
+    assert len(list(long.first(None).items())) == len(list(long.items())) == 3
+    assert asked == ["rows", "rows"]
+
+
 def test_sums_stay_at_the_end_and_unknown_ones_are_last() -> None:
     assert [row[0] for row in table().sorted("mean_ns").rows] == ["reply", "D2C", "x", "latency"]
     assert [row[0] for row in table().sorted("count").rows] == ["D2C", "reply", "x", "latency"]

@@ -194,8 +194,10 @@ class ResultTable:
 
     def first(self, number: int | None) -> ResultTable:
         """The first rows, and the sums at the end; a note says how many are left out. None: as it is."""
+        if number is None:  # rows that a function gives are not all kept
+            return self
         end = len(self.rows) - self.totals
-        if number is None or number >= end:
+        if number >= end:
             return self
         found = self.with_rows([*self.rows[:number], *self.rows[end:]])
         found.notes = (*self.notes, f"not shown: {end - number} rows (--limit)")

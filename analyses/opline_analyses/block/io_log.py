@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from opline_analyses.base.quantities import seconds
-from opline_analyses.base.result_table import Column, of_items, text
+from opline_analyses.base.result_table import Column, ResultTable, of_items, text
 from opline_analyses.base.text import shortened
 from opline_analyses.block.io_filter import count_of_rows, counted_sql, rows_of
 from opline_analyses.block.io_series import tell_left_out
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import TypeAlias
 
-    from opline_analyses.base.result_table import Items, ResultTable
+    from opline_analyses.base.result_table import Items
     from opline_analyses.block.io_filter import IoFilters, Rows
     from opline_analyses.runs.run import Run
 
@@ -41,6 +41,10 @@ def ios(
     """One dict per counted row, keys as in NAMES; times count from the run's first event; None is unknown. With
     ``per_class`` the limit is each class's.
     """
+    return (dict(zip(NAMES, values, strict=True)) for values in _values(run, rows, order, limit, per_class))
+
+
+def _values(run: Run, rows: Rows, order: str, limit: int | None, per_class: bool = False) -> Iterator[tuple[Any, ...]]:
     zero = rows.zero_ns
     columns = (
         f"id, begin_ns - {zero}, end_ns - {zero}, end_ns - begin_ns, comm, tid, pid, kind, rwbs, class, stage, "
@@ -52,8 +56,7 @@ def ios(
         sql += f" QUALIFY row_number() OVER (PARTITION BY class ORDER BY {ORDERS[order]}) <= {limit}"
     found = run.con.execute(f"{sql} ORDER BY {ORDERS[order]}{first}", parameters)
     while batch := found.fetchmany(4096):
-        for values in batch:
-            yield dict(zip(NAMES, values, strict=True))
+        yield from batch
 
 
 def header(start: bool, end: bool) -> str:
@@ -76,14 +79,19 @@ def line(row: dict[str, Any], start: bool, end: bool) -> str:
 
 def result(found: Items, lines: Lines) -> ResultTable:
     """The rows; ``lines``: as people read them."""
-    return of_items(COLUMNS, found, text=lambda t: lines(t.items()), records=lambda t: t.items())
+    return of_items(COLUMNS, found, **_forms(lines))
+
+
+def _forms(lines: Lines) -> dict[str, Any]:
+    return {"text": lambda t: lines(t.items()), "records": lambda t: t.items()}
 
 
 def of_rows(run: Run, filters: IoFilters, order: str, limit: int | None, lines: Lines | None) -> ResultTable:
     """The I/Os that are meant; they are read when they are asked for. What can't be measured is said on stderr."""
     rows = rows_of(run, filters)
     tell_left_out(run, rows, count_of_rows(run, rows))
-    return result(lambda: ios(run, rows, order, limit), lines or partial(listing, start=True, end=True))
+    forms = _forms(lines or partial(listing, start=True, end=True))
+    return ResultTable(COLUMNS, lambda: _values(run, rows, order, limit), **forms)
 
 
 def pairs(found: Iterable[dict[str, Any]]) -> Iterator[str]:

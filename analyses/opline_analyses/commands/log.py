@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from opline import memory
 from opline.errors import UsageError
 from opline_analyses.base.quantities import duration_ns
 from opline_analyses.commands.arguments import positive
@@ -65,8 +67,10 @@ def lines_of(args: argparse.Namespace, begins: bool = True) -> Callable[[Iterabl
 
 def run(args: argparse.Namespace) -> int:
     """Prints the I/Os."""
+    memory.keep_little()
     from opline_analyses.api.block import ios
     from opline_analyses.block.io_filter import tables_needed
+    from opline_analyses.runs.database import bounded
 
     if args.duration is not None:
         if args.window is not None or args.since is not None or args.until is not None:
@@ -76,6 +80,9 @@ def run(args: argparse.Namespace) -> int:
     sort, limit = args.sort, args.limit
     if args.slowest is not None:
         sort, limit = "latency", min(args.slowest, limit or args.slowest)
-    with opened(args, tables=tables_needed(io_filters(args))) as opened_run:
+    tables = tables_needed(io_filters(args))
+    with opened(args, tables=tables) as opened_run, ExitStack() as stack:
+        if args.of != "bios":  # a recursive query can't use a temporary folder
+            stack.enter_context(bounded(opened_run.con))
         write(args, ios(opened_run, io_filters(args), sort=sort, limit=limit, lines=lines_of(args)))
     return 0

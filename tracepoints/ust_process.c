@@ -13,7 +13,7 @@
 //            the nanosecond: this library is LTTng-UST's clock plugin as well (LTTNG_UST_CLOCK_PLUGIN).
 //            OPLINE_CLOCK_OFFSET_NS is what the recorder's own namespace adds to the root's clock.
 //
-// By dlsym(3), when LTTng-UST is there. A program that loads it later (dlopen, RTLD_GLOBAL) has the first and third.
+// By dlsym(3), when LTTng-UST is there. A program that loads it later (dlopen) has the first and third.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,7 +29,17 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-static void *function_of(const char *name) { return dlsym(RTLD_DEFAULT, name); }
+// Of LTTng-UST, also where a module that keeps its names to itself has loaded it (RTLD_LOCAL). A library that exports
+// opline_sees_to_forks has loaded it for itself and sees to its forks.
+static void *function_of(const char *name) {
+    void *found = dlsym(RTLD_DEFAULT, name);
+    if (found || dlsym(RTLD_DEFAULT, "opline_sees_to_forks")) return found;
+    void *handle = dlopen("liblttng-ust.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    if (!handle) return NULL;
+    found = dlsym(handle, name);
+    dlclose(handle);
+    return found;
+}
 
 // Is the library of that name in the process, which then does the same by itself?
 static bool has_library(const char *name) {

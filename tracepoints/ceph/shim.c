@@ -53,6 +53,8 @@ void *shim_next(const char *name, const char *version, const char *library) {
 // be free in it, or the child hangs when it exits: the thread that forks holds them meanwhile (lttng/ust-fork.h). What
 // gives them back in the parent does so in the child; what LTTng has for the child would begin to trace it. Where the
 // program itself has LTTng-UST, libopline-ust or liblttng-ust-fork see to its forks.
+EXPORT extern const char opline_sees_to_forks;
+const char opline_sees_to_forks = 1;  // for libopline-ust
 static void (*before)(sigset_t *), (*after)(sigset_t *);
 static __thread sigset_t signals_before;
 static __thread bool held;

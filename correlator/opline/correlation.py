@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -20,13 +19,14 @@ from opline.readers.front import choose, reader_wanted
 from opline.readers.native import NativeReader
 from opline.readers.streams import last_packet_end_ns
 from opline.readers.trace import find_extents, find_stacks, find_traces, readers_of_traces, undeclared
+from opline.reading import ReadAgainError, push
 from opline.shapes import read_json
 from opline.store.manifest import RECORDING
 from opline.talk import talk
 from opline.values import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
     from typing import Any
 
@@ -35,29 +35,9 @@ if TYPE_CHECKING:
     from opline.paths import StrPath
     from opline.readers.extents import FileMap
     from opline.readers.front import Front
+    from opline.reading import Unreadable
 
 SCHEMA_VERSION = 1
-
-
-class Progress:
-    """A line on stderr that says how far it is, where stderr is a terminal."""
-
-    def __init__(self, on: bool) -> None:
-        self._on = on and sys.stderr.isatty()
-        self._next = time.monotonic() + 0.5
-
-    def show(self, events: int, share: float | None) -> None:
-        now = time.monotonic()
-        if self._on and now >= self._next:
-            self._next = now + 0.2
-            how_far = "" if share is None else f" {share:4.0%}"
-            sys.stderr.write(f"\rcorrelating{how_far}, {events:,} events ")
-            sys.stderr.flush()
-
-    def clear(self) -> None:
-        if self._on:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
 
 
 class Source(Value):
@@ -121,6 +101,27 @@ def correlate_source(
     durable: bool = True,
 ) -> dict[str, Any]:
     """``correlate`` of traces that are found already."""
+    front: Front = source.front
+    unreadable: Unreadable = ()
+    while True:
+        try:
+            return _correlate(source, front, unreadable, model, out, match, progress, tables, durable)
+        except ReadAgainError as found:
+            front, unreadable = found.front, found.unreadable
+
+
+def _correlate(
+    source: Source,
+    front: Front,
+    unreadable: Unreadable,
+    model: Model,
+    out: StrPath,
+    match: str,
+    progress: bool,
+    tables: Sequence[str] | None,
+    durable: bool,
+) -> dict[str, Any]:
+    """``correlate_source`` by one reading. Raises ReadAgainError; nothing of the run is left behind then."""
     # what statistics alone do not need
     import datetime
     from pathlib import Path
@@ -128,7 +129,7 @@ def correlate_source(
     from opline.store.writer import RunWriter
 
     began_ns = time.monotonic_ns()
-    front, gaps = source.front, source.gaps
+    gaps = source.gaps
     core = _core.Core(_plan(model, match, source.maps, gaps, source.recording, source.of_cluster, source.stacks))
     if tables is not None:
         core.keep_tables((*tables, "losses"))
@@ -138,7 +139,7 @@ def correlate_source(
         raise _not_written(out, error) from error
 
     try:
-        done = _push(front, core, progress, gaps, lambda: writer.write(core) if core.take_ready() else None)
+        done = push(front, core, progress, gaps, lambda: writer.write(core) if core.take_ready() else None, unreadable)
         for name, count in sorted(done.losses.items()):
             loss = losses.BY_NAME[name]
             core.loss(name, loss.severity.value, loss.origin.value, count)
@@ -261,13 +262,18 @@ def stage_statistics(
     recording = recording_of(trace)
     gaps = gaps_in(trace, recording)
     plan = _plan(model, "pointer", _maps(trace, extents), gaps, recording)
+    unreadable: Unreadable = ()
     while True:
         core = _core.Core(plan)
         core.keep_tables(())
         core.keep_statistics(tainted, classes)
         if all_programs:
             core.count_all_programs()
-        done = _push(front, core, progress, gaps, lambda: None)
+        try:
+            done = push(front, core, progress, gaps, lambda: None, unreadable)
+        except ReadAgainError as found:
+            front, unreadable = found.front, found.unreadable
+            continue
         if all_programs or "population" not in done.summary or counts_alone(done.summary):
             break
         all_programs = True
@@ -288,11 +294,12 @@ def feed_csv(
     extents: Sequence[Path] = (),
     progress: bool = True,
     all_programs: bool = False,
+    unreadable: Unreadable = (),
 ) -> tuple[dict[str, Any], dict[str, int]]:
     """The ops of the trace under ``trace`` as rows of CSV, without any table of a run; incomplete ones too if
     ``incomplete``, other programs' with ``all_programs``. Gives the core's summary, and the losses that are not zero.
 
-    Raises OplineError.
+    Raises OplineError, and ReadAgainError: then begin anew, with other ``rows``.
     """
     front, _why = choose(find_traces(trace), reader_wanted(reader))
     recording = recording_of(trace)
@@ -308,7 +315,7 @@ def feed_csv(
         except OSError as error:
             raise temporary_file_failed(error) from error
 
-    done = _push(front, core, progress, gaps, check)
+    done = push(front, core, progress, gaps, check, unreadable)
     for message in done.messages:
         talk(message)
     return done.summary, done.losses
@@ -322,42 +329,6 @@ def temporary_file_failed(error: OSError) -> OplineError:
         f"Cannot keep what does not fit into memory in {tempfile.gettempdir()}: {error.strerror}. "
         "The variable TMPDIR names another folder."
     )
-
-
-class _Done(Value):
-    """What is known when the trace has been read: the core's summary, losses that are not zero, the reader's words."""
-
-    summary: dict[str, Any]
-    losses: dict[str, int]
-    messages: list[str]
-
-
-def _push(
-    front: Front, core: _core.Core, progress: bool, gaps: Sequence[Gap], after_slice: Callable[[], None]
-) -> _Done:
-    """All events through the core; ``after_slice`` is called now and then. ``gaps`` are losses, too."""
-    line = Progress(progress)
-    _say_missing(front.survey(), core)
-    try:
-        for share in front.read(core):
-            line.show(core.events_seen(), share)
-            after_slice()
-    finally:
-        line.clear()
-    summary = json.loads(core.summary())
-    counts, messages = front.losses()
-    lost = losses.from_core(summary, counts)
-    for gap in gaps:
-        lost[gap.loss] = lost.get(gap.loss, 0) + gap.count
-    return _Done(summary, {name: count for name, count in lost.items() if count}, messages)
-
-
-def _say_missing(survey: dict[str, Any], core: _core.Core) -> None:
-    """Tells the core what was there and is not: the same, whichever reader goes on to read the rest."""
-    for gone in survey.get("missing", ()):
-        core.missing(gone["stream"], gone["kernel"], gone["begin_ns"], gone["end_ns"], gone["packets"])
-    for host, cpus in survey.get("kernel_cpus", {}).items():
-        core.expect_cpus(host, cpus)
 
 
 def digest(model: Model) -> str:

@@ -33,7 +33,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("opline.model",),
     ("opline.readers",),
     tuple(f"opline.store.{n}" for n in ("schema", "arrow", "checksums", "manifest", "writer")),
-    ("opline.correlation",),
+    ("opline.reading", "opline.correlation"),
     ("opline.store",),
     ("opline.cluster",),
 )

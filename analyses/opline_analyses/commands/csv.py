@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from opline.correlation import feed_csv, recording_of
 from opline.population import population_in
+from opline.reading import ReadAgainError
 from opline.store.run import BareTrace
 from opline.talk import talk
 from opline_analyses.client.client_files import find_log
@@ -27,6 +29,9 @@ from opline_analyses.ops.op_csv import FIXED, collector, feed, write
 from opline_analyses.runs import ledger
 from opline_analyses.runs.notices import tell_losses
 from opline_analyses.runs.selection import selection
+
+if TYPE_CHECKING:
+    from opline.reading import Unreadable
 
 NAME = "csv"
 HELP = "one row per op, one column per stage"
@@ -94,6 +99,15 @@ def _of_trace(args: argparse.Namespace, trace: BareTrace, all_programs: bool) ->
     """Without a run: the core makes the rows while it reads. None: the recorded programs did nothing, so that all
     programs' ops are meant.
     """
+    try:
+        return _by_one_reading(args, trace, all_programs)
+    except ReadAgainError as found:
+        return _by_one_reading(args, trace, all_programs, found.unreadable)
+
+
+def _by_one_reading(
+    args: argparse.Namespace, trace: BareTrace, all_programs: bool, unreadable: Unreadable = ()
+) -> int | None:
     with collector(args.stages) as rows:
         summary, losses = feed_csv(
             trace.path,
@@ -103,6 +117,7 @@ def _of_trace(args: argparse.Namespace, trace: BareTrace, all_programs: bool) ->
             reader=args.reader,
             extents=args.extents,
             all_programs=all_programs,
+            unreadable=unreadable,
         )
         population = population_in(summary)
         if population is not None and not (all_programs or population.counts_alone):

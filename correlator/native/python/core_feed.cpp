@@ -32,6 +32,21 @@ PyObject *core_missing(PyObject *self, PyObject *args) {
     });
 }
 
+PyObject *core_unreadable(PyObject *self, PyObject *args) {
+    const char *host, *channel;
+    int kernel;
+    PyObject *begin, *end;
+    std::int64_t begin_ns, end_ns;
+    if (!PyArg_ParseTuple(args, "spsOO", &host, &kernel, &channel, &begin, &end) || !time_from(begin, begin_ns) ||
+        !time_from(end, end_ns))
+        return nullptr;
+    return guarded([&]() -> PyObject * {
+        const Domain domain = kernel ? Domain::kKernel : Domain::kUst;
+        core_of(self).know({host, {}, {{domain, channel, begin_ns, end_ns}}});
+        Py_RETURN_NONE;
+    });
+}
+
 PyObject *core_expect_cpus(PyObject *self, PyObject *args) {
     const char *host;
     PyObject *list;
@@ -41,7 +56,7 @@ PyObject *core_expect_cpus(PyObject *self, PyObject *args) {
         cpus.push_back(static_cast<std::uint32_t>(PyLong_AsUnsignedLong(PyList_GET_ITEM(list, i))));
     if (PyErr_Occurred()) return nullptr;
     return guarded([&]() -> PyObject * {
-        core_of(self).expect_cpus(host, cpus);
+        core_of(self).know({host, std::move(cpus), {}});
         Py_RETURN_NONE;
     });
 }

@@ -7,6 +7,7 @@
 namespace opline::python {
 
 PyObject *core_missing(PyObject *self, PyObject *args);
+PyObject *core_unreadable(PyObject *self, PyObject *args);
 PyObject *core_expect_cpus(PyObject *self, PyObject *args);
 PyObject *core_finish(PyObject *self, PyObject *);
 

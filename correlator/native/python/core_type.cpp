@@ -244,6 +244,9 @@ PyMethodDef core_methods[] = {
     {"missing", core_missing, METH_VARARGS,
      "missing(stream, kernel, begin_ns or None, end_ns or None, packets): what a stream had then is not there. Before "
      "the first event."},
+    {"unreadable", core_unreadable, METH_VARARGS,
+     "unreadable(host, kernel, channel, begin_ns or None, end_ns or None): the channel has bytes of that time that "
+     "cannot be decoded. Before the first event."},
     {"expect_cpus", core_expect_cpus, METH_VARARGS,
      "expect_cpus(host, [CPU]): its kernel has a stream for each of them. Before the first event."},
     {"finish", core_finish, METH_NOARGS, "The trace has ended: settle everything."},

@@ -47,7 +47,7 @@ class NativeReader:
         """Maps the files and compiles the metadata. ``hosts``: of each trace, if they are of several: its host's name,
         and the knots of the map from the host's clock to that of all. Raises Unsupported or TraceError.
         """
-        self.traces = traces
+        self.traces, self._hosts = traces, hosts
         cpus = 0 if hosts else cpus_recorded(traces[0])
         self._reader = self._guard(lambda: _core.NativeReader(list(traces), cpus, *([list(hosts)] if hosts else [])))
         if self.survey()["streams"] == 0:
@@ -72,6 +72,10 @@ class NativeReader:
             done, total = self._reader.progress()
             yield done / total if total else 1.0
 
+    def again(self) -> NativeReader:
+        """Another one of the same traces."""
+        return NativeReader(self.traces, self._hosts)
+
     def losses(self) -> tuple[dict[str, int], list[str]]:
         """Counts of what was wrong with the bytes, and a line for each of the first."""
         counts = dict(self._reader.losses())
@@ -79,7 +83,7 @@ class NativeReader:
         return counts, messages
 
     def survey(self) -> dict[str, Any]:
-        """What the trace says was there and is not."""
+        """What the trace says was there and is not. Once it is read, also ``unreadable``: what could not be decoded."""
         return dict(json.loads(self._reader.survey()))
 
     def fast_count(self) -> int:

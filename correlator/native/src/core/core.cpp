@@ -109,9 +109,12 @@ void Core::missing(std::string_view stream, Domain domain, std::int64_t begin_ns
     impl_->missing(stream, domain, begin_ns, end_ns, packets);
 }
 
-void Core::expect_cpus(std::string_view host, const std::vector<std::uint32_t> &cpus) {
-    auto &known = impl_->cpus[impl_->strings.intern(host)];
-    for (const std::uint32_t cpu : cpus)
+void Core::know(const KnownStreams &streams) {
+    for (const auto &part : streams.unreadable)
+        impl_->unreadable(streams.host, part.domain, part.channel, part.begin_ns, part.end_ns);
+    if (streams.kernel_cpus.empty()) return;
+    auto &known = impl_->cpus[impl_->strings.intern(streams.host)];
+    for (const std::uint32_t cpu : streams.kernel_cpus)
         if (cpu < Impl::kMostCpus) {
             if (known.size() <= cpu) known.resize(cpu + 1);
             known[cpu] = true;

@@ -19,6 +19,21 @@ namespace opline {
 
 struct Plan;
 
+// What is known of a host's streams before they are read.
+struct KnownStreams {
+    // Bytes of a channel that cannot be decoded, in [begin_ns, end_ns] (kNoTime: since, or until, whenever). The gap
+    // itself comes later, where reading meets these bytes: by then ops of that time are settled.
+    struct Unreadable {
+        Domain domain;
+        std::string channel;
+        std::int64_t begin_ns, end_ns;
+    };
+    std::string host;
+    // The CPUs that the kernel's streams are of. One that events name, and that is not among them, lost its stream.
+    std::vector<std::uint32_t> kernel_cpus;
+    std::vector<Unreadable> unreadable;
+};
+
 class Core final : public EventSink {
   public:
     // plan_json: the compiled model (docs/internals/stitching.md, "The plan"). Throws std::runtime_error.
@@ -40,9 +55,8 @@ class Core final : public EventSink {
     // Before the first event. Of a stream is missing what it had in [begin_ns, end_ns] (kNoTime: since, or until,
     // whenever); packets 0: not known how many.
     void missing(std::string_view stream, Domain, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t packets);
-    // Before the first event: the CPUs that the kernel's streams of a host are of. One that events name, and that is
-    // not among them, lost its stream.
-    void expect_cpus(std::string_view host, const std::vector<std::uint32_t> &);
+    // Before the first event: what is known of a host's streams.
+    void know(const KnownStreams &);
 
     // Leaves all tables but these empty; everything else is as before. Before the first event. Throws
     // std::runtime_error. "sched" among them: with what threads did in the stages, else sched events are not decoded.

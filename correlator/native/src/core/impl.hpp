@@ -220,6 +220,8 @@ struct Core::Impl {
     void damaged(const Gap &gap);
     void missing(std::string_view stream, Domain domain, std::int64_t begin_ns, std::int64_t end_ns,
                  std::uint64_t packets);
+    void unreadable(const std::string &host, Domain domain, const std::string &channel, std::int64_t begin_ns,
+                    std::int64_t end_ns);
     // Steps that must have happened in that interval are not in the trace. Where it is known whose completion it is,
     // nobody waits for it but its owners: what else ran is whole.
     void missed(std::optional<std::uint32_t> dev, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,

@@ -57,6 +57,14 @@ void Core::Impl::missing(std::string_view stream, Domain domain, std::int64_t be
     tables.discarded(stream, begin_ns, end_ns, packets, true);
 }
 
+void Core::Impl::unreadable(const std::string &host, Domain domain, const std::string &channel, std::int64_t begin_ns,
+                            std::int64_t end_ns) {
+    if (begin_ns == kNoTime) begin_ns = std::numeric_limits<std::int64_t>::min();
+    if (end_ns == kNoTime) end_ns = std::numeric_limits<std::int64_t>::max();
+    linker.discarded(begin_ns, end_ns);
+    lost_ends.lost_in(host, domain, channel, begin_ns, end_ns);
+}
+
 void Core::Impl::missed(std::optional<std::uint32_t> dev, std::int64_t begin_ns, std::int64_t end_ns,
                         std::uint64_t count, const Request *of) {
     events_missing += count;

@@ -16,11 +16,7 @@ namespace opline {
 class LostEnds {
   public:
     // Streams are numbered in the order in which they are added.
-    void add_stream(const StreamDecl &s) {
-        const auto [found, added] = channels_.try_emplace({s.host, s.domain, s.channel}, sources_.size());
-        if (added) sources_.emplace_back();
-        of_stream_.push_back(found->second);
-    }
+    void add_stream(const StreamDecl &s) { of_stream_.push_back(source_of(s.host, s.domain, s.channel)); }
     // A point of an op was in this stream, and in an event that a collector has numbered.
     void point(std::uint32_t stream, bool numbered) {
         sources_[of_stream_[stream]].points = true;
@@ -28,6 +24,11 @@ class LostEnds {
     }
     void lost_in(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns) {
         sources_[of_stream_[stream]].lost.add(begin_ns, end_ns);
+    }
+    // Of a channel's streams, which may be added later.
+    void lost_in(const std::string &host, Domain domain, const std::string &channel, std::int64_t begin_ns,
+                 std::int64_t end_ns) {
+        sources_[source_of(host, domain, channel)].lost.add(begin_ns, end_ns);
     }
     void lost_by_number(std::int64_t begin_ns, std::int64_t end_ns) { sources_[kNumbers].lost.add(begin_ns, end_ns); }
     void lost_anywhere(std::int64_t begin_ns, std::int64_t end_ns) { sources_[kAnywhere].lost.add(begin_ns, end_ns); }
@@ -43,6 +44,11 @@ class LostEnds {
         bool points = false;  // some have come from there
         LostIntervals lost;
     };
+    std::size_t source_of(const std::string &host, Domain domain, const std::string &channel) {
+        const auto [found, added] = channels_.try_emplace({host, domain, channel}, sources_.size());
+        if (added) sources_.emplace_back();
+        return found->second;
+    }
     static constexpr std::size_t kAnywhere = 0, kNumbers = 1;
     std::vector<Losses> sources_{{true, {}}, {}};
     std::map<std::tuple<std::string, Domain, std::string>, std::size_t> channels_;  // → sources_

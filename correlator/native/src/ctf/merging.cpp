@@ -70,7 +70,12 @@ void Merging::rest_unread(const PacketInfo &packet, std::uint64_t ordinal, std::
                           std::int64_t from_ns, std::int64_t until_ns) {
     const Stream &s = *speaker_;
     if (counted) note({s.number, Gap::Kind::kEvents, from_ns, std::max(from_ns, until_ns), 0, {}});
-    if (for_bt2) rests.push_back({speaker_, s.file().path(), s.file().size(), ordinal, packet, bits, counted});
+    const auto on_our_clock = [&](std::uint64_t time) {
+        if (!packet.has_times) return kNoTime;
+        return speaker_feed_->map ? speaker_feed_->map->at(s.to_ns(time)) : s.to_ns(time);
+    };
+    rests.push_back({speaker_, s.file().path(), s.file().size(), ordinal, packet, bits, counted,
+                     on_our_clock(packet.begin), on_our_clock(packet.end)});
 }
 
 void Merging::damaged(std::int64_t from_ns, const std::string &why) {

@@ -34,7 +34,7 @@ class Merging : StreamNotes {
         const ClockMap *map = nullptr;  // of its trace; nullptr: its times stay as they are
         std::size_t knot = 0;           // of the map, where the last event was
     };
-    // For babeltrace2's sake: what decoding showed.
+    // The bytes at the end of a packet that cannot be decoded.
     struct Rest {
         const Stream *stream;
         std::string path;  // of the file
@@ -43,6 +43,7 @@ class Merging : StreamNotes {
         PacketInfo packet;
         std::uint64_t bits;  // of it that can be decoded
         bool counted;
+        std::int64_t begin_ns, end_ns;  // in which events are lost; kNoTime: since, or until, the stream's begin or end
     };
 
     void add(std::unique_ptr<Stream> stream, std::size_t trace) {
@@ -77,7 +78,7 @@ class Merging : StreamNotes {
     EventBatch batch;  // of the thread that consumes, as long as it decodes, too
     bool for_bt2 = false;
     std::vector<Rest> rests;
-    std::map<std::string, std::string> damages;  // why a stream ends too early, by path
+    std::map<std::string, std::string> damages;  // for babeltrace2: why a stream ends too early, by path
 
   private:
     // Notes come from the stream that is being read, and go into the batch at the place that it has come to.

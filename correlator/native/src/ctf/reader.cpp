@@ -117,7 +117,17 @@ std::uint64_t Reader::aligned_count() const {
 std::string Reader::survey_json() const {
     using nlohmann::json;
     auto time = [](std::int64_t ns) { return ns == kNoTime ? json(nullptr) : json(ns); };
-    json out = {{"streams", impl_->streams.size()}, {"missing", json::array()}, {"kernel_cpus", json::object()}};
+    json out = {{"streams", impl_->streams.size()},
+                {"missing", json::array()},
+                {"kernel_cpus", json::object()},
+                {"unreadable", json::array()}};
+    for (const Merging::Rest &rest : impl_->rests)
+        if (rest.counted)
+            out["unreadable"].push_back({{"host", rest.stream->decl.host},
+                                         {"kernel", rest.stream->decl.domain == Domain::kKernel},
+                                         {"channel", rest.stream->decl.channel},
+                                         {"begin_ns", time(rest.begin_ns)},
+                                         {"end_ns", time(rest.end_ns)}});
     for (const Missing &m : impl_->survey.missing())
         out["missing"].push_back({{"stream", m.stream},
                                   {"kernel", m.domain == Domain::kKernel},

@@ -160,7 +160,7 @@ def _conditions(run: Run, source: Source, filters: IoFilters) -> Iterator[tuple[
         if source.name in ("ops", "stages"):
             yield f"pid IN ({marks})", list(filters.pid)
         else:  # block events name a thread; which process it is of is known from the application's points
-            threads = f"SELECT tid FROM transitions WHERE pid IN ({marks})"
+            threads = f"SELECT DISTINCT tid FROM transitions WHERE pid IN ({marks})"
             yield f"(tid IN ({marks}) OR tid IN ({threads}))", [*filters.pid, *filters.pid]
     if filters.cgroup:
         yield meant("cgroup", filters.cgroup)

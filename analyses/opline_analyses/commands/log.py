@@ -80,9 +80,10 @@ def run(args: argparse.Namespace) -> int:
     sort, limit = args.sort, args.limit
     if args.slowest is not None:
         sort, limit = "latency", min(args.slowest, limit or args.slowest)
-    tables = tables_needed(io_filters(args))
-    with opened(args, tables=tables) as opened_run, ExitStack() as stack:
-        if args.of != "bios":  # a recursive query can't use a temporary folder
+    filters = io_filters(args)
+    whole = args.of == "bios" or filters.op_class or filters.object
+    with opened(args, tables=tables_needed(filters)) as opened_run, ExitStack() as stack:
+        if not whole:  # DuckDB holds recursive queries and IN (SELECT ...): they can't use a temporary folder
             stack.enter_context(bounded(opened_run.con))
-        write(args, ios(opened_run, io_filters(args), sort=sort, limit=limit, lines=lines_of(args)))
+        write(args, ios(opened_run, filters, sort=sort, limit=limit, lines=lines_of(args)))
     return 0

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import subprocess
@@ -123,6 +124,9 @@ def test_filters_and_groups(recorded: tuple[Path, Path, str, int], opline: Run) 
     assert [group["count"] for group in meant["intervals"][0]["groups"]] == [seen[f"{top}/a"]]
     groups = opline("hist", run, "--by", "cgroup", *where).stdout
     assert all(f"{cgroup}: {n} I/Os" in groups for cgroup, n in seen.items())
+    rows = list(csv.DictReader(opline("iostat", run, "--by", "cgroup", *where, "--csv").stdout.splitlines()))
+    assert {row["cgroup"]: int(row["write_count"]) for row in rows} == seen
+    assert sum(int(row["busy_ns"]) for row in rows) > 0
     stages = opline("csv", run, "--cgroup", f"{top}/b", "--class", "io_submit write").stdout.splitlines()
     assert len(stages) == 1 + IOS
 

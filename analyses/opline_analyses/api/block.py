@@ -44,14 +44,14 @@ def iostat(
     interval_ns: int | None = None,
     count: int | None = None,
     style: str = "linux",
-    per_device: bool = True,
+    by: str | None = "device",
 ) -> ResultTable:
-    """Counts, bytes, times, queue and utilisation: a row per interval, and per device unless ``per_device`` is False.
-    ``style``: whose columns the text has. Raises UsageError.
+    """Counts, bytes, times, queue and utilisation: a row per interval and group. ``by``: a key of io_filter.PER, as
+    "cgroup"; None: all I/Os in one row. ``style``: whose columns the text has. Raises UsageError.
     """
     from opline_analyses.block.iostat_result import result
 
-    return result(run, filters, interval_ns, count, style, per_device)
+    return result(run, filters, interval_ns, count, style, by)
 
 
 def requests(

@@ -223,14 +223,16 @@ class Run:
         *,
         interval: str | float | None = None,
         count: int | None = None,
-        per_device: bool = True,
+        by: str | None = "device",
         **filters: Option,
     ) -> ResultTable:
-        """`opline iostat`: rates, latencies, queue and utilisation of each device."""
+        """`opline iostat`: rates, latencies, queue and utilisation of each device, or of what ``by`` names ("cgroup",
+        "thread", ...; None: of all together).
+        """
         with readable(self._run):
             return block.iostat(
                 self._run, IoFilters.from_options(filters), interval_ns=_interval(interval), count=count, style="linux",
-                per_device=per_device,
+                by=by,
             )  # fmt: skip
 
     def request_table(

@@ -37,7 +37,6 @@ PER = {
     "device": "dev", "io": "kind", "rwbs": "rwbs", "comm": "comm", "tid": "tid", "class": "class", "stage": "stage",
     "thread": "concat(coalesce(comm, '?'), ':', coalesce(tid::VARCHAR, '?'))", "cgroup": "cgroup", "host": "host",
 }  # fmt: skip
-DEVICE_AND_IO = "device and io"  # groups that are named "sda read"
 BATCH_ROWS = 1 << 16
 
 
@@ -249,25 +248,33 @@ def left_out(run: Run, rows: Rows) -> dict[str, int]:
     return dict(run.rows(sql, [*rows.parameters, *times]))
 
 
-def batches(run: Run, rows: Rows, per: str | None = None, value: str = "end_ns - begin_ns") -> Iterator[Batch]:
-    """The counted rows for the engine. ``value``: what is measured, as SQL; ``per``: the group, a key of PER."""
+def batches(
+    run: Run, rows: Rows, per: str | None = None, value: str = "end_ns - begin_ns", with_kind: bool = False
+) -> Iterator[Batch]:
+    """The counted rows for the engine. ``value``: what is measured, as SQL; ``per``: the group, a key of PER.
+    ``with_kind``: a group for each kind of I/O in it, named "sda read".
+    """
     import numpy as np
 
     from opline_analyses.intervals.intervals import Batch
     from opline_analyses.runs.columns import plain
 
-    column = PER.get(per, "concat_ws(' ', dev, kind)") if per is not None else "''"
-    sql, parameters = counted_sql(rows, f"end_ns, begin_ns, {value} AS value, coalesce(bytes, 0), {column} AS place")
+    column = PER[per] if per is not None else "''"
+    place = f"concat(kind, ' ', {column})" if with_kind else column
+    sql, parameters = counted_sql(rows, f"end_ns, begin_ns, {value} AS value, coalesce(bytes, 0), {place} AS place")
     devices = run.device_names()
     cgroups = _cgroups_in(run, rows) if per == "cgroup" else {}
 
     def named(key: Any) -> str:
+        if with_kind:
+            kind, _, place = key.partition(" ")
+            return f"{'' if per is None else whose(place or None)} {kind}"
+        return whose(key)
+
+    def whose(key: Any) -> str:
         if key is None:
             return "unknown"
-        if per == DEVICE_AND_IO:
-            number, _, kind = key.partition(" ")
-            return f"{device_name(devices, int(number))} {kind}"
-        return device_name(devices, key) if per == "device" else str(cgroups.get(key, key))
+        return device_name(devices, int(key)) if per == "device" else str(cgroups.get(key, key))
 
     for found in run.con.sql(sql, parameters).to_arrow_reader(BATCH_ROWS):
         end_ns, begin_ns, values, sizes = (plain(found.column(i)).astype(np.int64, copy=False) for i in range(4))

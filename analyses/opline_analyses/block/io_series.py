@@ -81,12 +81,13 @@ def count_rows(
     per: str | None = None,
     value: str = LATENCY,
     presence: Occupancy | None = None,
+    with_kind: bool = False,
 ) -> Tally:
     """All rows through the engine. What can't be counted is said on stderr, by reason, and so is it where there is
     nothing to count.
     """
     tally = Tally(series.grid, buckets)
-    for batch in batches(run, rows, per, value):
+    for batch in batches(run, rows, per, value, with_kind):
         tally.add(batch)
         if presence is not None:
             presence.add(batch)

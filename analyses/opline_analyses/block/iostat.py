@@ -21,11 +21,11 @@ READ, WRITE = "read", "write"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One device (or all of them) in one interval. Times are ns, rates per second."""
+    """One device, or another group of I/Os, in one interval. Times are ns, rates per second."""
 
     begin_ns: int  # from the run's first event
     end_ns: int
-    device: str
+    name: str  # of the group; empty: all I/Os
     reads: Cell
     writes: Cell
     others: Cell  # flushes, discards, what else there is
@@ -51,9 +51,9 @@ class Row:
             whole.add(cell)
         return whole
 
-    def record(self) -> dict[str, object]:
-        """As JSON and CSV have it: exact numbers of the interval, no rates."""
-        found: dict[str, object] = {"begin_ns": self.begin_ns, "end_ns": self.end_ns, "device": self.device}
+    def record(self, by: str | None) -> dict[str, object]:
+        """As JSON and CSV have it: exact numbers of the interval, no rates. ``by``: what the groups are."""
+        found: dict[str, object] = {"begin_ns": self.begin_ns, "end_ns": self.end_ns, by or "device": self.name}
         for name, cell in (("read", self.reads), ("write", self.writes), ("other", self.others)):
             found |= {
                 f"{name}_count": cell.count, f"{name}_bytes": cell.size, f"{name}_sum_ns": cell.total,
@@ -64,12 +64,15 @@ class Row:
 
 
 _OF = ("count", "bytes", "sum_ns", "min_ns", "max_ns")
-#: Of ``Row.record``.
-COLUMNS = (
-    Column("begin_ns"), Column("end_ns"), text("device"),
-    *(Column(f"{name}_{of}") for name in ("read", "write", "other") for of in _OF),
-    *(Column(name) for name in ("in_flight_area_ns", "busy_ns", "wait_area_ns", "wait_busy_ns")),
-)  # fmt: skip
+
+
+def columns(by: str | None) -> tuple[Column, ...]:
+    """Of ``Row.record``."""
+    return (
+        Column("begin_ns"), Column("end_ns"), text(by or "device"),
+        *(Column(f"{name}_{of}") for name in ("read", "write", "other") for of in _OF),
+        *(Column(name) for name in ("in_flight_area_ns", "busy_ns", "wait_area_ns", "wait_busy_ns")),
+    )  # fmt: skip
 
 
 def kinds(cells: Mapping[str, Cell]) -> tuple[Cell, Cell, Cell]:
@@ -110,13 +113,13 @@ def _milliseconds(cell: Cell) -> str:
 
 
 LINUX_HEADER = (
-    "device", "r/s", "rkB/s", "r_await", "w/s", "wkB/s", "w_await", "o/s", "areq-sz", "aqu-sz", "%util",
+    "r/s", "rkB/s", "r_await", "w/s", "wkB/s", "w_await", "o/s", "areq-sz", "aqu-sz", "%util",
 )  # fmt: skip
 
 
 def linux_cells(row: Row) -> list[str]:
     """As iostat -x of sysstat names them; o/s: flushes, discards. Awaits are ms, sizes KiB."""
-    cells = [row.device]
+    cells = [row.name]
     for cell in (row.reads, row.writes):
         cells += [rate(row.per_second(cell.count)), rate(row.per_second(cell.size / 1024)), _milliseconds(cell)]
     both = row.reads.count + row.writes.count
@@ -127,7 +130,7 @@ def linux_cells(row: Row) -> list[str]:
     return cells
 
 
-SOLARIS_HEADER = ("device", "r/s", "w/s", "kr/s", "kw/s", "wait", "actv", "svc_t", "%w", "%b")
+SOLARIS_HEADER = ("r/s", "w/s", "kr/s", "kw/s", "wait", "actv", "svc_t", "%w", "%b")
 
 
 def solaris_cells(row: Row) -> list[str]:
@@ -140,7 +143,7 @@ def solaris_cells(row: Row) -> list[str]:
     parts = [row.per_second(n) for n in (row.reads.count, row.writes.count)]
     parts += [row.per_second(n / 1024) for n in (row.reads.size, row.writes.size)]
     cells = [
-        row.device,
+        row.name,
         *(f"{p:.1f}" for p in parts),
         number(row.share(row.wait_area_ns)),
         number(row.share(row.area_ns)),

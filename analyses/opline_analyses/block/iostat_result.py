@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""iostat's figures over time as a result: exact numbers per interval and device; whose columns people read."""
+"""iostat's figures over time as a result: exact numbers per interval and group; whose columns people read."""
 
 from __future__ import annotations
 
@@ -34,39 +34,41 @@ def result(
     interval_ns: int | None = None,
     count: int | None = None,
     style: str = "linux",
-    per_device: bool = True,
+    by: str | None = "device",
 ) -> ResultTable:
-    """Of the I/Os that are meant, for each of ``count`` intervals at most; `Row`s were found. Raises UsageError."""
-    found, series = rows_and_series(run, filters, interval_ns, count, style, per_device)
-    return table(found, series, style, per_device)
+    """Of the I/Os that are meant, for each of ``count`` intervals at most; `Row`s were found. ``by``: a key of
+    io_filter.PER; None: all I/Os in one row. Raises UsageError.
+    """
+    found, series = rows_and_series(run, filters, interval_ns, count, style, by)
+    return table(found, series, style, by)
 
 
-def table(found: list[Row], series: Series, style: str, per_device: bool) -> ResultTable:
+def table(found: list[Row], series: Series, style: str, by: str | None) -> ResultTable:
     """The rows as a result."""
     head = {"schema": "opline iostat 1", "zero_ns": series.zero_ns}
     return ResultTable(
-        iostat.COLUMNS, [tuple(row.record().values()) for row in found], found=found,
-        text=lambda _: text(found, series, style, per_device),
+        iostat.columns(by), [tuple(row.record(by).values()) for row in found], found=found,
+        text=lambda _: text(found, series, style, by),
         document=lambda t: {**head, "rows": list(t.items())},
     )  # fmt: skip
 
 
 def rows_and_series(
-    run: Run, filters: IoFilters, interval_ns: int | None, count: int | None, style: str, per_device: bool
+    run: Run, filters: IoFilters, interval_ns: int | None, count: int | None, style: str, by: str | None
 ) -> tuple[list[Row], Series]:
     """The rows, and the intervals that they are of. Raises UsageError."""
     if filters.of == "requests" and style != "dtrace":
         start = filters.start or await_begins(run)
         filters = filters.replaced(start=start, end=filters.end or "end")
     rows = io_filter.rows_of(run, filters)
-    if interval_ns is None and per_device and rows.window == io_filter.Window():
+    if interval_ns is None and by is not None and rows.window == io_filter.Window():
         rows = rows.replaced(window=_while_they_ran(run))
     whole = series_of(rows, None)
-    if interval_ns is None and not per_device:
+    if interval_ns is None and by is None:
         interval_ns = round_interval(whole.grid.step_ns, ROWS)
     series = series_of(rows, interval_ns, count)
     waits_from = filters.start if style == "solaris" else None
-    found = rows_over_time(run, rows, series, per_device, waits_from)
+    found = rows_over_time(run, rows, series, by, waits_from)
     others = sum(row.others.count for row in found)
     if style == "dtrace" and others:
         talk(f"{others} flushes and discards are neither reads nor writes: --style linux has them in o/s.")
@@ -88,32 +90,33 @@ def _while_they_ran(run: Run) -> io_filter.Window:
 
 
 def text(
-    found: list[Row], series: Series, style: str, per_device: bool, begins: bool = True, single: bool | None = None
+    found: list[Row], series: Series, style: str, by: str | None, begins: bool = True, single: bool | None = None
 ) -> Iterator[Part]:
-    """The rows as --style has them; ``begins``: with the header, which a table per device has always; ``single``: there
+    """The rows as --style has them; ``begins``: with the header, which a table of groups has always; ``single``: there
     is one interval only, whose time is not shown (default: as the series says).
     """
 
     single = series.first == series.last if single is None else single
     digits = series.digits
-    if style == "dtrace" and not per_device:
+    if style == "dtrace" and by is None:
         if begins:
             yield iostat.DTRACE_HEADER
         for row in found:
             yield iostat.dtrace_line(row, seconds(row.end_ns, digits))
     elif style == "dtrace":
         if begins:
-            yield f"{iostat.DTRACE_HEADER}  device"
+            yield f"{iostat.DTRACE_HEADER}  {by}"
         for row in found:
-            yield f"{iostat.dtrace_line(row, seconds(row.end_ns, digits))}  {row.device}"
+            yield f"{iostat.dtrace_line(row, seconds(row.end_ns, digits))}  {row.name}"
     else:
         header, cells_of = (
             (iostat.LINUX_HEADER, iostat.linux_cells)
             if style == "linux"
             else (iostat.SOLARIS_HEADER, iostat.solaris_cells)
         )
+        header = (by or "device", *header)
         rows: list[list[object]] = [[*cells_of(row)] for row in found]
         times = [seconds(row.end_ns, digits) for row in found]
         if not single:
             header, rows = ("time", *header), [[t, *cells] for t, cells in zip(times, rows, strict=True)]
-        yield ResultTable([Column("", head, left=head == "device") for head in header], rows, gap=" ")
+        yield ResultTable([Column("", head, left=head == by) for head in header], rows, gap=" ")

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""The rows of `opline iostat`: from a run, through the engine, one per interval or per interval and device."""
+"""The rows of `opline iostat`: from a run, through the engine, one per interval, or one per interval and group."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from opline.talk import talk
-from opline_analyses.block.io_filter import DEVICE_AND_IO, Window, batches
+from opline_analyses.block.io_filter import Window, batches
 from opline_analyses.block.io_series import count_rows
 from opline_analyses.block.io_sources import requests
 from opline_analyses.block.iostat import Row, kinds
@@ -31,26 +31,27 @@ def await_begins(run: Run) -> str:
     return start
 
 
-def _presence(run: Run, rows: Rows, series: Series) -> Occupancy:
+def _presence(run: Run, rows: Rows, series: Series, by: str) -> Occupancy:
     """Of the rows, those that end after the window too: they were there in it. Until the window ends."""
     import numpy as np
 
     found = Occupancy(series.grid)
     until_ns = rows.window.until_ns
-    for batch in batches(run, rows.replaced(window=Window()), "device"):
+    for batch in batches(run, rows.replaced(window=Window()), by):
         if until_ns is not None and batch.begin_ns is not None:
             batch.begin_ns, batch.at_ns = (np.minimum(times, until_ns) for times in (batch.begin_ns, batch.at_ns))
         found.add(batch)
     return found
 
 
-def rows_over_time(run: Run, rows: Rows, series: Series, per_device: bool, waits_from: str | None = None) -> list[Row]:
-    """In order of time, then of the devices' numbers. With ``per_device`` queue and utilisation are known, too: of the
-    rows, or with ``waits_from`` of requests from issue to completion, and from there to the issue.
+def rows_over_time(run: Run, rows: Rows, series: Series, by: str | None, waits_from: str | None = None) -> list[Row]:
+    """In order of time, then of the devices' numbers, or the groups' names. With ``by`` (a key of io_filter.PER) queue
+    and utilisation are known, too: of the rows, or with ``waits_from`` of requests from issue to completion, and from
+    there to the issue.
     """
-    tally = count_rows(run, rows, series, None, DEVICE_AND_IO if per_device else "io")
-    parts = [_presence(run, part, series) for part in present(rows, waits_from)] if per_device else []
-    return rows_of(run, dict(tally.intervals()), parts, series, per_device)
+    tally = count_rows(run, rows, series, per=by, with_kind=True)
+    parts = [] if by is None else [_presence(run, part, series, by) for part in present(rows, waits_from)]
+    return rows_of(run, dict(tally.intervals()), parts, series, by)
 
 
 def present(rows: Rows, waits_from: str | None) -> list[Rows]:
@@ -62,30 +63,30 @@ def present(rows: Rows, waits_from: str | None) -> list[Rows]:
 
 
 def rows_of(
-    run: Run, counted: Mapping[int, Cells], parts: list[Occupancy], series: Series, per_device: bool
+    run: Run, counted: Mapping[int, Cells], parts: list[Occupancy], series: Series, by: str | None
 ) -> list[Row]:
-    """The rows of the series' intervals, of cells by kind (with ``per_device`` by device and kind) and presence."""
-    groups: dict[int, dict[str, dict[str, Cell]]] = {}  # interval → device → kind
-    devices: dict[str, None] = {}
+    """The rows of the series' intervals, of cells by group and kind, and of presence."""
+    groups: dict[int, dict[str, dict[str, Cell]]] = {}  # interval → name → kind
+    names: dict[str, None] = {}
     for index, cells in counted.items():
-        for (name, _), cell in cells.items():
-            device, _, kind = name.rpartition(" ")
-            devices[device] = None
-            groups.setdefault(index, {}).setdefault(device, {})[kind] = cell
-    if not per_device:
-        devices = {"": None}
+        for (group, _), cell in cells.items():
+            name, _, kind = group.rpartition(" ")
+            names[name] = None
+            groups.setdefault(index, {}).setdefault(name, {})[kind] = cell
+    if by is None:
+        names = {"": None}
     for part in parts:  # one that was in flight all the time is there, although nothing of it ended
-        for device in part.groups():
-            if any(part.area_and_busy_ns(device, series.first, series.last)[0]):
-                devices[device] = None
+        for name in part.groups():
+            if any(part.area_and_busy_ns(name, series.first, series.last)[0]):
+                names[name] = None
     numbers = {name: dev for dev, name in run.device_names().items()}
-    known = {d: [p.area_and_busy_ns(d, series.first, series.last) for p in parts] for d in devices}
+    known = {name: [p.area_and_busy_ns(name, series.first, series.last) for p in parts] for name in names}
     found = []
     for index in range(series.first, series.last + 1):
         begin, end = (at_ns - series.zero_ns for at_ns in (series.grid.begin_ns(index), series.end_ns(index)))
-        for device in sorted(devices, key=lambda d: (numbers.get(d, 1 << 32), d)):
+        for name in sorted(names, key=lambda n: (numbers.get(n, 1 << 32), n)):
             place = index - series.first
-            times = [part[place] for pair in known[device] for part in pair]
-            cells_of = groups.get(index, {}).get(device, {})
-            found.append(Row(begin, end, device, *kinds(cells_of), end - begin, *times))
+            times = [part[place] for pair in known[name] for part in pair]
+            cells_of = groups.get(index, {}).get(name, {})
+            found.append(Row(begin, end, name, *kinds(cells_of), end - begin, *times))
     return found

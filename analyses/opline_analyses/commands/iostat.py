@@ -33,6 +33,7 @@ LACKS = {
 }
 INTERMIXED = True  # INTERVAL and COUNT also behind options
 STYLES = ("dtrace", "linux", "solaris")
+GROUPS = ("cgroup", "comm", "device", "host", "thread", "tid")
 EXAMPLES = f"""\
 A row per device, as iostat -x of sysstat: r_await and w_await in ms; o/s
 flushes and discards; areq-sz in KiB; aqu-sz and %util exact. Without INTERVAL
@@ -41,6 +42,8 @@ time is the interval's end, in seconds from the run's first event; an I/O counts
 in the interval of its completion. The latency is from getrq to the end, with
 the flush behind the data; --from and --to change that.
 
+--by has a row for each cgroup (or thread, command name, host): its share of
+aqu-sz, and in %util the time in which it had an I/O of its own.
 --style dtrace: all devices together, latencies from issue to completion.
 --style solaris: wait and %w before the issue, actv and %b at the device.
 {ENGINE}
@@ -49,6 +52,7 @@ examples:
   opline iostat run1 1
   opline iostat run1 1 -d sda -d sdb --csv > iostat.csv
   opline iostat run1 0.1 --window 153:155 --style dtrace
+  opline iostat run1 1 --by cgroup
 """
 
 
@@ -65,13 +69,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-x", dest="extended", action="store_true", help="the default: iostat -x of sysstat")
     parser.add_argument("--style", choices=STYLES, default="linux", help="whose columns (default: linux)")
     parser.add_argument("--per-device", action="store_true", help="with --style dtrace: a row per device")
+    parser.add_argument("--per", "--by", choices=GROUPS, help="a row for each of these (default: device)")
     add_io_filters(parser)
     add_form(parser, csv="CSV: counts, bytes and ns of each interval, no rates", json="the same as JSON")
 
 
-def style_of(args: argparse.Namespace) -> tuple[str, bool]:
-    """Whose columns, and whether there is a row per device."""
-    return args.style, args.style != "dtrace" or args.per_device or args.extended
+def style_of(args: argparse.Namespace) -> tuple[str, str | None]:
+    """Whose columns, and of what there is a row each; None: of all I/Os together."""
+    together = args.style == "dtrace" and not args.per_device and not args.extended
+    return args.style, args.per or (None if together else "device")
 
 
 def check(args: argparse.Namespace) -> None:
@@ -86,14 +92,14 @@ def run(args: argparse.Namespace) -> int:
     from opline_analyses.block.io_filter import tables_needed
 
     check(args)
-    style, per_device = style_of(args)
+    style, by = style_of(args)
     interval, filters = interval_ns(args), io_filters(args)
     if wanted(args):
         return _of_many(args, filters, interval)
     with opened(args, tables=tables_needed(filters), whole=True) as opened_run:
         tell_not_yours(background_line(opened_run))
         write(args, iostat(
-            opened_run, filters, interval_ns=interval, count=args.count, style=style, per_device=per_device
+            opened_run, filters, interval_ns=interval, count=args.count, style=style, by=by
         ))  # fmt: skip
     return 0
 
@@ -103,11 +109,11 @@ def _of_many(args: argparse.Namespace, filters: IoFilters, interval: int | None)
     from opline_analyses.block.iostat_result import table
     from opline_analyses.engine import added
 
-    style, per_device = style_of(args)
-    if interval is None and not per_device:
+    style, by = style_of(args)
+    if interval is None and by is None:
         raise UsageError(f"--style {style} adds intervals of equal length: give INTERVAL.")
     wish = {"filters": vars(filters), "interval_ns": interval, "count": args.count, "style": style}
-    found = answers(args, "iostat", wish | {"per_device": per_device})
-    rows = added.iostat_rows(found.names, found.summaries, per_device)
-    write(args, table(rows, added.series(found.summaries), style, per_device))
+    found = answers(args, "iostat", wish | {"by": by})
+    rows = added.iostat_rows(found.names, found.summaries, by)
+    write(args, table(rows, added.series(found.summaries), style, by))
     return status(args, found)

@@ -76,6 +76,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         style="linux",
         extended=True,
         per_device=True,
+        per=None,
         latency=None,
         json=False,
         csv=False,

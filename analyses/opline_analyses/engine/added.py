@@ -140,16 +140,16 @@ def intervals(
     return [(index, cells_of(found.get(index, []))) for index in range(whole.first, whole.last + 1)]
 
 
-def _row(row: Mapping[str, Any], device: str) -> Row:
+def _row(row: Mapping[str, Any], name: str) -> Row:
     cells = {name: Cell(*row[name]) for name in ("reads", "writes", "others")}
-    return Row(**{**row, **cells, "device": device})
+    return Row(**{**row, **cells, "name": name})
 
 
-def iostat_rows(names: Sequence[str], summaries: Sequence[Summary], per_device: bool) -> list[Row]:
-    """With ``per_device`` all rows, with the names of the runs before those of the devices; else a row per interval."""
-    if per_device:
+def iostat_rows(names: Sequence[str], summaries: Sequence[Summary], by: str | None) -> list[Row]:
+    """With ``by`` all rows, with the names of the runs before those of the groups; else a row per interval."""
+    if by is not None:
         rows = [
-            _row(row, f"{name}:{row['device']}")
+            _row(row, f"{name}:{row['name']}")
             for name, summary in zip(names, summaries, strict=True)
             for row in summary["rows"]
         ]

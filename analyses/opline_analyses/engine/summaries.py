@@ -157,9 +157,9 @@ def iostat(run: Run, options: Options) -> dict[str, Any]:
     tell_not_yours(background_line(run))
     found, series = rows_and_series(
         run, IoFilters(**options["filters"]), options["interval_ns"], options["count"], options["style"],
-        options["per_device"],
+        options["by"],
     )  # fmt: skip
-    times = ("begin_ns", "end_ns", "device", "length_ns", "area_ns", "busy_ns", "wait_area_ns", "wait_busy_ns")
+    times = ("begin_ns", "end_ns", "name", "length_ns", "area_ns", "busy_ns", "wait_area_ns", "wait_busy_ns")
     return {
         "series": _series(series),
         "rows": [

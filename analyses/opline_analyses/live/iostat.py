@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`opline live iostat`: a row for each interval, or for each device in it."""
+"""`opline live iostat`: a row for each interval, or for each device, or another group, in it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from opline.talk import talk
 from opline_analyses.base.result_table import ResultTable, encoded
 from opline_analyses.block import io_filter
 from opline_analyses.block.io_sources import Source
-from opline_analyses.block.iostat import COLUMNS
+from opline_analyses.block.iostat import columns
 from opline_analyses.block.iostat_result import text
 from opline_analyses.block.iostat_rows import present, rows_of
 from opline_analyses.commands import iostat
@@ -33,15 +33,15 @@ class Iostat(Intervals):
     """Queue and utilisation are of what was settled and of what is under way: all that were there."""
 
     def __init__(self, args: argparse.Namespace, settled: Snapshot, under_way: Snapshot) -> None:
-        self.style, self.per_device = iostat.style_of(args)
+        self.style, self.by = iostat.style_of(args)
         if self.style != "dtrace":  # as iostat's await, and BPF has these events
             args.start, args.end = args.start or "getrq", args.end or "end"
-        if self.per_device and args.latency:
+        if self.by is not None and args.latency:
             raise UsageError("--latency is not known of I/Os that are under way: leave it out, or record first.")
         self.others = 0
         super().__init__(args, (settled, under_way), interval_ns(args) or SECOND, args.count)
         waits_from = args.start if self.style == "solaris" else None
-        self._present = present(self.rows, waits_from) if self.per_device else []
+        self._present = [] if self.by is None else present(self.rows, waits_from)
         self._parts = [Occupancy(self.grid) for _ in self._present]
 
     def _tally(self) -> Tally:
@@ -53,9 +53,9 @@ class Iostat(Intervals):
         self._parts = [Occupancy(self.grid) for _ in self._present]
 
     def _take(self) -> None:
-        self.count(io_filter.batches(self.settled, self.rows, io_filter.DEVICE_AND_IO if self.per_device else "io"))
+        self.count(io_filter.batches(self.settled, self.rows, self.by, with_kind=True))
         for rows, part in zip(self._present, self._parts, strict=True):
-            for batch in io_filter.batches(self.settled, rows, "device"):
+            for batch in io_filter.batches(self.settled, rows, self.by):
                 part.add(batch)
 
     def close_until(self, until_ns: int) -> Iterator[bytes]:
@@ -67,26 +67,28 @@ class Iostat(Intervals):
 
     def _others(self, rows: io_filter.Rows, at_ns: int) -> Iterator[Batch]:
         """Those that are under way, as if they ended then."""
-        return io_filter.batches(self.under_way, _as_if_ended(rows, at_ns), "device")
+        return io_filter.batches(self.under_way, _as_if_ended(rows, at_ns), self.by)
 
-    def device_rows(self, index: int, cells: Cells) -> list[Row]:
+    def rows_in(self, index: int, cells: Cells) -> list[Row]:
         """The rows of an interval that is over."""
         series, end_ns = self.series(index), self.grid.begin_ns(index + 1)
         both = zip(self._present, self._parts, strict=True)
         parts = [part.with_more(self._others(rows, end_ns)) for rows, part in both]
-        found = rows_of(self.settled, {index: cells}, parts, series, self.per_device)
+        found = rows_of(self.settled, {index: cells}, parts, series, self.by)
         for part in self._parts:
             part.forget_before(end_ns)
         return found
 
     def interval(self, index: int, cells: Cells, begins: bool) -> bytes:
         """See Intervals."""
-        series, found = self.series(index), self.device_rows(index, cells)
+        series, found = self.series(index), self.rows_in(index, cells)
         self.others += sum(row.others.count for row in found)
-        table = ResultTable(COLUMNS, [tuple(row.record().values()) for row in found], records=lambda t: t.items())
+        table = ResultTable(
+            columns(self.by), [tuple(row.record(self.by).values()) for row in found], records=lambda t: t.items()
+        )
         if self.args.json or self.args.csv:
             return formed(self.args, table, begins)
-        shown = encoded(text(found, series, self.style, self.per_device, begins, single=False))
+        shown = encoded(text(found, series, self.style, self.by, begins, single=False))
         return shown if begins or self.style == "dtrace" else b"\n" + shown
 
     def summary(self) -> bytes:

@@ -34,7 +34,7 @@ KEYS_OPS = "q quit   s sort   / filter   f freeze   1-9 open a slow op"
 KEYS_OPENED = "q quit   Esc closes it   1-9 another one   f freeze"
 _KINDS = ("all", "reads", "writes")
 _SLOWEST = 10
-DEVICES = [Column("", head, left=number == 0) for number, head in enumerate(iostat.LINUX_HEADER)]
+DEVICES = [Column("", head, left=number == 0) for number, head in enumerate(("device", *iostat.LINUX_HEADER))]
 WHO = (
     Column("rate", "I/O/s", iostat.rate), Column("", "MiB/s", lambda mib: f"{mib:.1f}"),
     Column("mean_ns", "mean", duration), Column("max_ns", "max", duration),
@@ -103,9 +103,9 @@ class Screen:
             "ios": lambda row: -self._cells(row).count,
             "bytes": lambda row: -self._cells(row).size,
             "latency": lambda row: -(self._cells(row).mean or 0),
-            "name": lambda row: row.device,
+            "name": lambda row: row.name,
         }
-        return sorted((row for row in self.devices if self._meant(row.device)), key=keys[self.sort])
+        return sorted((row for row in self.devices if self._meant(row.name)), key=keys[self.sort])
 
     def _ordered_owners(self) -> list[tuple[str, Cell]]:
         keys = {
@@ -227,7 +227,7 @@ class Top(Iostat):
     def interval(self, index: int, cells: Cells, begins: bool) -> bytes:
         """See Intervals."""
         del begins
-        devices = self.device_rows(index, cells)
+        devices = self.rows_in(index, cells)
         until_ns = self.grid.begin_ns(index + 1)
         owners = {name: cell for (name, _), cell in dict(self._by_owner.take(until_ns)).get(index, {}).items()}
         ended = [io for io in self._slowest if io["end_ns"] < until_ns - self.zero_ns]

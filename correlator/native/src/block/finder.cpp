@@ -62,6 +62,8 @@ Found Finder::choose(const Place &place, Rank rank, bool tie_decides, bool mark,
         found.index = stale;
         return found;
     }
+    // Its own step may have been taken for another one's, whose step this is.
+    tainted = tainted || (stale != kNil && requests_[stale].r.ambiguous);
     if (stale != kNil && requests_[stale].step != Step::kRequeued) {  // one that was requeued may still come back
         ++m_.counts.presumed_lost;
         ReqRec &lost = requests_[stale];

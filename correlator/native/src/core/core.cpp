@@ -62,6 +62,20 @@ void Core::Impl::request_done(const Request &r) {
     tables.request(r, linker.requests().flush_of(r), served, population.known());
 }
 
+void Core::Impl::tell_link(bool counts, const LinkRow &row, const BatchBio &bio, std::int64_t since_ns,
+                           std::int64_t until_ns) {
+    each_sink(counts, [&](OpSink &sink) {
+        if (&sink == &tables) held.hold(row, bio, since_ns, until_ns);
+        else sink.link(row, bio);
+    });
+}
+
+void Core::Impl::tell_held_links(bool all) {
+    held.tell(
+        linker.lost(), [&](std::uint64_t ref) { return all || !stitcher.ops().find(ref); },
+        [&](const LinkRow &row, const BatchBio &bio) { tables.link(row, bio); });
+}
+
 ClassPlan Core::add_class(const ClassDecl &decl) {
     const RunTables &tables = impl_->tables;
     BoundClass bound = bind_class(decl, impl_->plan, impl_->strings,
@@ -142,6 +156,7 @@ bool Core::finish() {
     while (m.stitcher.settling().settle_next_ended())
         if (take_ready()) return false;
     m.stitcher.settling().settle_open();
+    m.tell_held_links(true);
     for (const auto &l : m.plan.lost)
         m.tables.discarded(l.why, l.begin_ns.value_or(kNoTime), l.end_ns.value_or(kNoTime), 0, false);
     for (const auto &[name, counts] : m.fates())

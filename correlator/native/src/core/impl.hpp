@@ -11,6 +11,7 @@
 #include "block/request_steps.hpp"
 #include "core/core.hpp"
 #include "core/holes.hpp"
+#include "core/held_links.hpp"
 #include "core/host_blocks.hpp"
 #include "core/identities.hpp"
 #include "core/lost_ends.hpp"
@@ -57,6 +58,7 @@ struct Core::Impl {
     std::vector<OpSink *> sinks{&tables};
     bool links_wanted = true;  // by one of them
     DeferredTotals deferred;
+    HeldLinks held;
     SchedTimelines sched;
     WaitChains waits{sched, strings};
     FlatMap<std::uint64_t, std::int64_t> followed;  // threads besides the recorded processes', by host and number
@@ -194,7 +196,7 @@ struct Core::Impl {
             row.op = op.serial;
             row.rules = rule::kBatch;
             row.shared = true;
-            each_sink(!settled.is_others(), [&](OpSink &sink) { sink.link(row, bio); });
+            tell_link(!settled.is_others(), row, bio, kNoTime, kNoTime);
         }
     }
 
@@ -204,6 +206,10 @@ struct Core::Impl {
         for (OpSink *sink : sinks)
             if (counts || members.all_programs || sink == &tables) function(*sink);
     }
+
+    // CSV counts the links of an op before its end; in the table it is said how sure each is. `all`: the trace is over.
+    void tell_link(bool counts, const LinkRow &, const BatchBio &, std::int64_t since_ns, std::int64_t until_ns);
+    void tell_held_links(bool all);
 
     static std::string stream_name(const StreamDecl &s) {
         return s.channel.empty() ? s.path : s.channel + "_" + std::to_string(s.instance);
@@ -253,7 +259,8 @@ struct Core::Impl {
         const BatchBio done{b.id, b.request, b.queue_ns, b.kind, by_pointer};
         if (links_wanted)
             for (const auto &row : linker.rows().links(b))
-                each_sink(members.counts(row.op), [&](OpSink &sink) { sink.link(row, done); });
+                tell_link(members.counts(row.op), row, done, b.queue_ns, linker.rows().done_ns(b));
+        tell_held_links(false);
         for (const auto &row : linker.rows().deferred(b)) {
             if (members.counts(row.op)) deferred.add(row, linker.rows().done_ns(b));
             tables.deferred(row, b, *link, linker.rows().file_of(*link));

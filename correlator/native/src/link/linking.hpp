@@ -91,6 +91,7 @@ struct LinkRow {
     std::uint32_t rules = 0;
     std::uint64_t bytes = 0;  // 0: not known
     bool shared = false, ambiguous = false, doubtful = false;
+    std::uint64_t ref = 0;  // of the op, in the table of those that are not settled
 };
 
 // A row of the table deferred: the op's data reached the disk outside its latency.

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// Links that wait for their op to end before they are told. A completion that was taken for another request's (that
+// one's issue is lost) shows only by what comes later: the request's own completion, which finds no request, or an op
+// that ends without its request's. Both come before, or soon after, the op has its end.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+
+#include "base/lost_intervals.hpp"
+#include "event/event.hpp"
+#include "link/linking.hpp"
+#include "op/op.hpp"
+
+namespace opline {
+
+class HeldLinks {
+  public:
+    // At most so many wait; the oldest is told then, as it is.
+    static constexpr std::size_t kMost = 1u << 16;
+
+    // The bio was there in [since_ns, until_ns]; kNoTime: not known.
+    void hold(const LinkRow &row, const BatchBio &bio, std::int64_t since_ns, std::int64_t until_ns) {
+        held_.push_back({row, bio, since_ns == kNoTime ? until_ns : since_ns, until_ns});
+    }
+    // Tells the first ones, in order, as far as their ops are over. Of one in whose time something is missing it is
+    // not certain that the request is the bio's.
+    template <class Over, class Tell>  // bool(ref of an op), void(const LinkRow &, const BatchBio &)
+    void tell(const LostIntervals &lost, Over over, Tell tell) {
+        while (!held_.empty() && (held_.size() > kMost || over(held_.front().row.ref))) {
+            Held &first = held_.front();
+            if (first.until_ns != kNoTime && lost.overlap(first.since_ns, first.until_ns)) first.row.doubtful = true;
+            tell(first.row, first.bio);
+            held_.pop_front();
+        }
+    }
+
+  private:
+    struct Held {
+        LinkRow row;
+        BatchBio bio;
+        std::int64_t since_ns, until_ns;
+    };
+    std::deque<Held> held_;
+};
+
+}  // namespace opline

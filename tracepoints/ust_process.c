@@ -56,10 +56,12 @@ static __thread sigset_t saved_signals;
 static __thread of_fork in_parent, in_child;
 
 static void before_fork(void) {
+    in_parent = in_child = NULL;
     const of_fork before = (of_fork)function_of("lttng_ust_before_fork");
+    if (!before) return;
     in_parent = (of_fork)function_of("lttng_ust_after_fork_parent");
     in_child = (of_fork)function_of("lttng_ust_after_fork_child");
-    if (!before || !in_parent || !in_child) in_parent = in_child = NULL;
+    if (!in_parent || !in_child) in_parent = in_child = NULL;
     else before(&saved_signals);
 }
 
@@ -100,8 +102,8 @@ __attribute__((constructor)) static void begin(void) {
     if (!has_library("liblttng-ust-fork.so.1") && !has_library("liblttng-ust-fork.so.0"))
         pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     if (has_library("liblttng-ust-fd.so.1")) return;
-    safe_close_all_from = (int (*)(int, int (*)(int)))function_of("lttng_ust_safe_closefrom_fd");
-    safe_close = (int (*)(int, int (*)(int)))function_of("lttng_ust_safe_close_fd");
+    safe_close_all_from = (int (*)(int, int (*)(int)))dlsym(RTLD_DEFAULT, "lttng_ust_safe_closefrom_fd");
+    safe_close = (int (*)(int, int (*)(int)))dlsym(RTLD_DEFAULT, "lttng_ust_safe_close_fd");
 }
 
 // ---- clock ---------------------------------------------------------------------------------------------------------

@@ -114,9 +114,10 @@ def text(
             if style == "linux"
             else (iostat.SOLARIS_HEADER, iostat.solaris_cells)
         )
-        header = (by or "device", *header)
+        names = by or "device"
+        header = (names, *header)
         rows: list[list[object]] = [[*cells_of(row)] for row in found]
         times = [seconds(row.end_ns, digits) for row in found]
         if not single:
             header, rows = ("time", *header), [[t, *cells] for t, cells in zip(times, rows, strict=True)]
-        yield ResultTable([Column("", head, left=head == by) for head in header], rows, gap=" ")
+        yield ResultTable([Column("", head, left=head == names) for head in header], rows, gap=" ")

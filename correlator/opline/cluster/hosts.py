@@ -14,6 +14,7 @@ from opline.cluster.pairing import Ends
 from opline.correlation import Source, source_of
 from opline.errors import OplineError, UsageError
 from opline.paths import is_recording, plain, recorded_model
+from opline.readers.trace import clock_ahead_ns
 from opline.store.run import read_manifest
 from opline.store.underway import has_run, is_underway
 from opline.values import Value
@@ -103,8 +104,7 @@ def part_of(argument: str) -> Part | Missing:
     offset_ns += int(clock.get("offset_cycles") or 0) * 1_000_000_000 // frequency
     noted = (recording.get("model") or {}).get("argument")
     model = recorded_model(os.path.dirname(trace), str(noted)) if noted else None
-    host = recording.get("host") or {}
-    namespace_ns = host.get("clock_offset_ns") if host.get("boot_id") == boot else None
+    namespace_ns = clock_ahead_ns(recording.get("host") or {}, boot)
     return Part(name, plain(path), source, model, (boot, offset_ns), namespace_ns)
 
 

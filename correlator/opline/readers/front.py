@@ -10,7 +10,7 @@ from opline import _core
 from opline.errors import TraceError, UsageError
 from opline.readers.native import NativeReader, Unsupported
 from opline.readers.registry import trace_format
-from opline.readers.trace import host_recorded
+from opline.readers.trace import clock_ahead_ns, host_recorded
 from opline.talk import explain
 
 if TYPE_CHECKING:
@@ -69,46 +69,36 @@ def _wall_minus_monotonic_ns(clock: dict[str, Any]) -> int:
     return int(clock["offset_s"] * 1_000_000_000 + clock["offset_cycles"] * 1_000_000_000 // clock["frequency"])
 
 
-def _namespace_ns(trace: dict[str, Any]) -> int | None:
+def _ahead_ns(trace: dict[str, Any]) -> int | None:
     """How far the clock of a trace is ahead of the root time namespace's, as its recording says; None: not known. The
     kernel's tracer has the root one's clock, the application's the recorder's.
     """
-    host = host_recorded(trace["path"])
-    ahead_ns = host.get("clock_offset_ns")
-    if not isinstance(ahead_ns, int) or host.get("boot_id") != trace["clock"]["uuid"]:
-        return None
-    return 0 if trace["env"].get("domain") == "kernel" else ahead_ns
-
-
-def _apart_ns(first: dict[str, Any], other: dict[str, Any]) -> int:
-    """How far apart the clocks of two traces of one boot are: exact where both recordings say it, else by the offsets
-    that LTTng measured; 0 if these are near enough.
-    """
-    known = _namespace_ns(first), _namespace_ns(other)
-    if known[0] is not None and known[1] is not None:
-        return known[1] - known[0]
-    apart_ns = _wall_minus_monotonic_ns(other["clock"]) - _wall_minus_monotonic_ns(first["clock"])
-    return apart_ns if abs(apart_ns) > _SAME_OFFSET_NS else 0
+    known = clock_ahead_ns(host_recorded(trace["path"]), trace["clock"]["uuid"])
+    return 0 if known is not None and trace["env"].get("domain") == "kernel" else known
 
 
 def _check_clocks(environments: list[dict[str, Any]]) -> None:
     """Raw times compare only within one boot, whose uuid LTTng gives the clock, and one time namespace of it: another
-    one's clock is ahead by a constant (time_namespaces(7)). Else that offset changes only if the wall clock is set: NTP
-    slews both clocks alike.
+    one's clock is ahead by a constant (time_namespaces(7)). Where the recordings do not say it, the offsets that LTTng
+    measured do: they change only if the wall clock is set, as NTP slews both clocks alike.
     """
-    first: dict[str, Any] | None = None
-    for trace in environments:
-        uuid = trace["clock"].get("uuid")
-        if not uuid:
-            continue
-        if first is None:
-            first = trace
-        elif first["clock"]["uuid"] != uuid:
+    timed = [trace for trace in environments if trace["clock"].get("uuid")]
+    if len(timed) < 2:
+        return
+    first, first_ahead_ns = timed[0], _ahead_ns(timed[0])
+    for trace in timed[1:]:
+        if first["clock"]["uuid"] != trace["clock"]["uuid"]:
             raise TraceError(
                 f"{first['path']} and {trace['path']} have different clocks (another boot, or another host): "
                 "their times do not compare. Give them one by one, or to `opline join`."
             )
-        elif apart_ns := _apart_ns(first, trace):
+        ahead_ns = _ahead_ns(trace)
+        if first_ahead_ns is not None and ahead_ns is not None:
+            apart_ns = ahead_ns - first_ahead_ns
+        else:
+            measured_ns = _wall_minus_monotonic_ns(trace["clock"]) - _wall_minus_monotonic_ns(first["clock"])
+            apart_ns = measured_ns if abs(measured_ns) > _SAME_OFFSET_NS else 0
+        if apart_ns:
             raise TraceError(
                 f"{first['path']} and {trace['path']} have clocks of one boot that are {abs(apart_ns) / 1e9:.9g} s "
                 "apart (two time namespaces, or the wall clock was set in between): their times do not compare. "

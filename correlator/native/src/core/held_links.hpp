@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Links that wait for their op to end before they are told. A completion that was taken for another request's (that
-// one's issue is lost) shows only by what comes later: the request's own completion, which finds no request, or an op
-// that ends without its request's. Both come before, or soon after, the op has its end.
+// Links that wait for the end of their op before they are told. If a request's issue is lost, its completion is taken
+// for another request's. Only later events show that: a completion that finds no issued request, or an op that ends
+// without a completion. Most of them come before the op is over.
 #pragma once
-#include <algorithm>
 #include <cstdint>
 #include <deque>
 

@@ -257,10 +257,11 @@ struct Core::Impl {
         const bool by_pointer = b.pointer != 0 && !plan.match_by_sector;
         tables.bio(b, link, population.known(), population.known() && link && members.has(*link));
         const BatchBio done{b.id, b.request, b.queue_ns, b.kind, by_pointer};
-        if (links_wanted)
+        if (links_wanted) {
             for (const auto &row : linker.rows().links(b))
                 tell_link(members.counts(row.op), row, done, b.queue_ns, linker.rows().done_ns(b));
-        tell_held_links(false);
+            tell_held_links(false);
+        }
         for (const auto &row : linker.rows().deferred(b)) {
             if (members.counts(row.op)) deferred.add(row, linker.rows().done_ns(b));
             tables.deferred(row, b, *link, linker.rows().file_of(*link));

@@ -11,7 +11,7 @@ constexpr unsigned kSplitBits = 8;  // each power of two in 256 buckets
 constexpr std::uint64_t kSplit = 1u << kSplitBits;
 
 // Values below 512 have a bucket each.
-inline std::size_t bucket_of(std::uint64_t v) {
+std::size_t bucket_of(std::uint64_t v) {
     const unsigned shift = (63u ^ static_cast<unsigned>(__builtin_clzll(v | kSplit))) - kSplitBits;
     return static_cast<std::size_t>(shift * kSplit + (v >> shift));
 }

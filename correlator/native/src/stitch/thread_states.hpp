@@ -14,17 +14,17 @@ class ThreadStates {
 
     // Made if the thread had no point yet.
     [[gnu::always_inline]] ThreadState &of(std::uint32_t host, std::int64_t tid) {
-        const RecentThread &recent = recent_[static_cast<std::size_t>(tid) % recent_.size()];
-        return recent.state && recent.tid == tid && recent.host == host ? *recent.state : another_thread(host, tid);
+        ThreadState *state = recent(host, tid);
+        return state ? *state : another_thread(host, tid);
     }
     // nullptr: the thread had no point.
     ThreadState *find(std::uint32_t host, std::int64_t tid) {
-        const RecentThread &recent = recent_[static_cast<std::size_t>(tid) % recent_.size()];
-        if (recent.state && recent.tid == tid && recent.host == host) return recent.state;
-        return threads_.find(thread_key(host, tid));
+        ThreadState *state = recent(host, tid);
+        return state ? state : threads_.find(thread_key(host, tid));
     }
     const ThreadState *find(std::uint32_t host, std::int64_t tid) const {
-        return const_cast<ThreadStates *>(this)->find(host, tid);
+        const ThreadState *state = recent(host, tid);
+        return state ? state : threads_.find(thread_key(host, tid));
     }
     template <class Look>  // void(ThreadState &)
     void each(Look look) {
@@ -44,6 +44,10 @@ class ThreadStates {
     bool same_thread(std::uint32_t host, const BlockEvent &) const;
 
   private:
+    [[gnu::always_inline]] ThreadState *recent(std::uint32_t host, std::int64_t tid) const {
+        const RecentThread &last = recent_[static_cast<std::size_t>(tid) % recent_.size()];
+        return last.tid == tid && last.host == host ? last.state : nullptr;
+    }
     [[gnu::noinline]] ThreadState &another_thread(std::uint32_t host, std::int64_t tid) {
         auto [state, added] = threads_.insert(thread_key(host, tid));
         if (added) recent_ = {};  // the others may have moved

@@ -15,6 +15,11 @@ import pytest
 
 from opline.correlation import correlate
 from opline.model import load_model
+from opline_analyses.api import block
+from opline_analyses.block import request_text
+from opline_analyses.block.requests import ORDERS
+from opline_analyses.runs import columns
+from opline_analyses.runs.run import open_run
 
 LAB = Path(__file__).parents[1] / "models" / "lab.toml"
 
@@ -141,3 +146,22 @@ def test_interferences_filters_and_csv(merged: Path, opline: Callable[..., Any])
         assert sum(of_it) == q2c[request]
     said = opline("interference", merged, "--slowest", "3", "-i", "discards")
     assert said.stdout == "" and "select no block request of these ops" in said.stderr
+
+
+def test_the_text_is_made_without_rows_in_python(merged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_run(merged) as run:
+        whole = {order: block.requests(run, order=order) for order in ORDERS}
+        rows_of = {order: list(found.items()) for order, found in whole.items()}
+        texts = {order: found.text() for order, found in whole.items()}
+        assert sorted(texts["q2c"].splitlines()) == sorted(texts["time"].splitlines())
+        monkeypatch.setattr(request_text, "requests", None)  # the rows
+        monkeypatch.setattr(columns, "RANGE", 97)
+        assert {order: block.requests(run, order=order).text() for order in ORDERS} == texts
+        monkeypatch.undo()
+        monkeypatch.setattr(columns, "RANGE", 97)
+        assert {order: list(block.requests(run, order=order).items()) for order in ORDERS} == rows_of
+        few = block.requests(run).sorted("q2c_ns").first(3)
+        assert few.kept and not whole["time"].kept
+        header, *lines = few.text().splitlines()
+        assert header.split() == texts["time"].splitlines()[0].split()
+        assert [line.split()[0] for line in lines] == [line.split()[0] for line in texts["q2c"].splitlines()[1:4]]

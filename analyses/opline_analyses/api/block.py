@@ -66,8 +66,9 @@ def requests(
     from opline_analyses.block.requests import Wanted
 
     rows = rows_of(run, filters, source(parts=True))
-    meant = chosen_ids(rows) or all_ids(rows)
-    if not run.row(f"SELECT count(*) FROM ({meant[0]})", meant[1])[0]:
+    meant = chosen_ids(rows)
+    sql, parameters = meant or all_ids(rows)
+    if not run.row(f"SELECT count(*) FROM ({sql})", parameters)[0]:
         tell_nothing(run, rows)
     return result(run, Wanted(meant, owned, order, limit))
 

@@ -127,19 +127,21 @@ class ResultTable:
         ascii: bool = True,
         found: Any = None,
         notes: Sequence[str] = (),
+        lines: tuple[Sequence[int], Callable[[], Iterable[str]]] | None = None,
     ) -> None:
         """``rows``: all of them, or what gives them anew each time, for tables that are too long for the memory.
         ``people``: names of the columns that people see, in their order; ``totals``: so many rows at the end are sums;
         ``below``: a line below a row, by the row's number; ``text``, ``document``: all that people read, and the JSON
         document, where that is more than the table; ``records``: the objects of JSON lines, in place of one document;
-        ``found``: what the analysis found, as a value of its own; ``notes``: what a command says after it.
+        ``found``: what the analysis found, as a value of its own; ``notes``: what a command says after it. ``lines``:
+        of rows that are too many to be cells, how wide the columns are, and the lines below the headings.
         """
         self.columns = tuple(columns)
         self._rows = rows if callable(rows) else list(rows)
         self.totals, self.gap, self.indent = totals, gap, indent
         self._below = below
         self._people, self._text, self._document, self._records = people, text, document, records
-        self._ascii = ascii
+        self._ascii, self._lines = ascii, lines
         self.found, self.notes = found, tuple(notes)
 
     def with_rows(self, rows: Rows, totals: int | None = None) -> ResultTable:
@@ -159,6 +161,11 @@ class ResultTable:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def kept(self) -> bool:
+        """Whether the rows are in memory."""
+        return not callable(self._rows)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -242,6 +249,11 @@ class ResultTable:
     def lines(self, screen: Screen = PAPER) -> Iterator[str]:
         """Aligned lines, below the headings. Names are shortened where a line would be wider than the screen."""
         seen = self._seen()
+        if self._lines is not None:
+            widths, lines = self._lines
+            yield screen.styled(self._aligned(seen, [shown(c.title or "") for _, c in seen], widths), BOLD)
+            yield from lines()
+            return
         header, *rows = self._cells()
         widths = self.widths()
         if cut := [at for at, (_, c) in enumerate(seen) if c.cut]:
@@ -249,15 +261,15 @@ class ResultTable:
             most = level([widths[at] for at in cut], sum(widths[at] for at in cut) - over)
             rows = [[shortened(cell, most) if at in cut else cell for at, cell in enumerate(row)] for row in rows]
             widths = _widest([header, *rows])
-        before = " " * self.indent
         for number, cells in enumerate((header, *rows)):
-            padded = (
-                cell.ljust(width) if c.left else cell.rjust(width)
-                for cell, width, (_, c) in zip(cells, widths, seen, strict=True)
-            )  # fmt: skip
-            yield screen.styled(before + self.gap.join(padded).rstrip(), self._weight(number) if screen.weighs else "")
+            yield screen.styled(self._aligned(seen, cells, widths), self._weight(number) if screen.weighs else "")
             if number and (line := self._below(number - 1)) is not None:
                 yield shown(line)
+
+    def _aligned(self, seen: Sequence[tuple[int, Column]], cells: Sequence[str], widths: Sequence[int]) -> str:
+        each = zip(cells, widths, seen, strict=True)
+        padded = (cell.ljust(width) if c.left else cell.rjust(width) for cell, width, (_, c) in each)
+        return " " * self.indent + self.gap.join(padded).rstrip()
 
     def _weight(self, number: int) -> str:
         """Of a line, the header's is 0: bold are headings and sums, dim what hardly counts."""

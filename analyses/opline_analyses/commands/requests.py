@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 
+from opline import memory
 from opline_analyses.block.requests import ORDERS
 from opline_analyses.commands.arguments import positive
 from opline_analyses.commands.common import add_form, add_run, opened, write
@@ -43,10 +44,12 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the requests."""
+    memory.keep_little()
     from opline_analyses.api.block import requests
+    from opline_analyses.runs.database import bounded
 
     order = args.by or ("q2c" if args.slowest is not None else "time")
     limit = args.slowest if args.slowest is not None else args.limit
-    with opened(args, blocks=True) as opened_run:
+    with opened(args, blocks=True) as opened_run, bounded(opened_run.con):
         write(args, requests(opened_run, io_filters(args), owned=args.owned, order=order, limit=limit))
     return 0

@@ -7,6 +7,7 @@ import csv
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.analyses.test_client_reports import NEW_READ
@@ -15,7 +16,7 @@ from tests.lib.client_logs import DEMO, bench_run, with_unknown
 
 from opline_analyses.base.result_table import ResultTable, rendered
 from opline_analyses.cli import main
-from opline_analyses.client import checks
+from opline_analyses.client import checks, coverage
 from opline_analyses.client.client_files import find_log, find_report
 from opline_analyses.client.client_report import ClientReport
 from opline_analyses.client.coverage import measure
@@ -339,3 +340,21 @@ def test_a_stage_is_split_by_what_its_thread_did_for_others(states: bool, tmp_pa
         unseen = [("before its thread is seen", 4), ("its thread waits for a CPU", 4)]
     others = [("behind serve", 50), ("its thread between others", 10)]
     assert [(p.what, p.mean_ns) for p in network.behind] == [*others, *unseen]
+
+
+def test_ranges_of_ops_give_the_same_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = open_tables(with_unknown(bench_run()).write(tmp_path))
+    asked = "SELECT * FROM parts ORDER BY ALL"
+    whole, parts = measure(opened, Selection(), None), opened.rows(asked)
+    statements: list[str] = []
+    execute = opened.con.execute
+
+    def noted(sql: str, *given: Any) -> Any:
+        statements.append(sql)
+        return execute(sql, *given)
+
+    monkeypatch.setattr(coverage, "OPS", 1)
+    monkeypatch.setattr(opened.con, "execute", noted)
+    assert measure(opened, Selection(), None) == whole and opened.rows(asked) == parts
+    (low, high) = opened.row("SELECT min(op_id), max(op_id) FROM counted")
+    assert sum("INSERT INTO parts" in sql for sql in statements) == high - low + 1 > 1

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import duckdb
 
 UNSPLIT = 0.10
+OPS = 1 << 14  # whose stages are joined with their points at a time
 KINDS = ("work", "wait", "network out", "network between servers", "network back", "network", "device", "block")
 
 
@@ -142,13 +143,18 @@ class Coverage(NamedTuple):
 # points are all between the two processes at its ends. What a batch does for its members it does where it is: no way to
 # another process begins or ends there.
 _PARTS = """
-CREATE OR REPLACE TEMP TABLE parts AS
-WITH ends AS (SELECT s.op_id, s.seq, s.kind, s.duration_ns, o.pid AS mine,
+INSERT INTO parts
+WITH theirs AS (SELECT op_id, seq, kind, from_point, to_point, begin_ns, duration_ns FROM stages
+                SEMI JOIN (SELECT op_id FROM counted WHERE op_id BETWEEN {first} AND {last}) USING (op_id)
+                WHERE op_id BETWEEN {first} AND {last}),
+     o AS (SELECT op_id, pid FROM ops WHERE op_id BETWEEN {first} AND {last}),
+     passed AS (SELECT op_id, point, ts_ns, pid, batch_id FROM transitions WHERE op_id BETWEEN {first} AND {last}),
+     ends AS (SELECT s.op_id, s.seq, s.kind, s.duration_ns, o.pid AS mine,
                      CASE WHEN f.batch_id IS NULL AND t.batch_id IS NULL THEN f.pid END AS f,
                      CASE WHEN f.batch_id IS NULL AND t.batch_id IS NULL THEN t.pid END AS t
-              FROM stages s SEMI JOIN counted USING (op_id) JOIN ops o USING (op_id)
-              LEFT JOIN transitions f ON f.op_id = s.op_id AND f.point = s.from_point AND f.ts_ns = s.begin_ns
-              LEFT JOIN transitions t ON t.op_id = s.op_id AND t.point = s.to_point
+              FROM theirs s JOIN o USING (op_id)
+              LEFT JOIN passed f ON f.op_id = s.op_id AND f.point = s.from_point AND f.ts_ns = s.begin_ns
+              LEFT JOIN passed t ON t.op_id = s.op_id AND t.point = s.to_point
                   AND t.ts_ns = s.begin_ns + s.duration_ns),
      whole AS (SELECT op_id, seq, kind, duration_ns, mine,
                       coalesce(f, CASE WHEN kind = 'network' THEN last_value(f IGNORE NULLS) OVER before END) AS f,
@@ -169,7 +175,7 @@ WITH ends AS (SELECT s.op_id, s.seq, s.kind, s.duration_ns, o.pid AS mine,
            FROM s WINDOW after AS (PARTITION BY op_id ORDER BY seq ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING),
                          before AS (PARTITION BY op_id ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING))
 SELECT s.op_id, coalesce(w.way, s.kind) AS part, sum(s.duration_ns)::BIGINT AS ns
-FROM stages s SEMI JOIN counted USING (op_id) LEFT JOIN w ON w.op_id = s.op_id AND w.seq = s.seq
+FROM theirs s LEFT JOIN w ON w.op_id = s.op_id AND w.seq = s.seq
 GROUP BY s.op_id, part
 """
 
@@ -189,6 +195,14 @@ def wide_stages(run: Run, mean_ns: float) -> list[Wide]:
     ]
 
 
+def _make_parts(run: Run) -> None:
+    """The temporary table `parts` of the counted ops, a range of them at a time: a part is of one op."""
+    run.con.execute("CREATE OR REPLACE TEMP TABLE parts (op_id BIGINT, part VARCHAR, ns BIGINT)")
+    low, high = run.row("SELECT min(op_id), max(op_id) FROM counted")
+    for first in range(low, high + 1, OPS):
+        run.con.execute(_PARTS.format(first=first, last=first + OPS - 1))
+
+
 def measure(run: Run, which: Selection, client: ClientReport | None, with_log: bool = False) -> Coverage:
     """The coverage of the selected ops. With ``with_log`` the temporary table client_ops must be there."""
     n, incomplete, touched = select_counted(run, which, tainted=False)
@@ -199,7 +213,7 @@ def measure(run: Run, which: Selection, client: ClientReport | None, with_log: b
            WHERE op_id IN (SELECT op_id FROM counted)"""
     )
     (complete,) = run.row("SELECT avg(latency_ns) FROM ops WHERE op_id IN (SELECT op_id FROM chosen WHERE complete)")
-    run.con.execute(_PARTS)
+    _make_parts(run)
     kinds = dict(run.rows("SELECT part, sum(ns)::DOUBLE FROM parts WHERE part <> 'unknown' GROUP BY part"))
     order = (*KINDS, *sorted(set(kinds) - {*KINDS}))
     submit = reap = log_mean = None

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.lib.ctf_text import write_trace
 
 from opline_analyses.cli import main
 
@@ -211,53 +210,6 @@ def test_a_cpus_file_of_blktrace_that_is_gone(
         (tmp_path / f"sdb.blktrace.{cpu}").write_bytes(record)
     status, counts = lost(tmp_path / f"sdb.blktrace.{there[-1]}", capfd)
     assert (status, counts) == ((3, {"streams_missing": missing}) if missing else (0, {}))
-
-
-CTF_ORDERS = ["be", "le", "network"]
-
-
-@pytest.mark.parametrize("order", CTF_ORDERS)
-@pytest.mark.parametrize("place", ["before", "after"])
-def test_the_byte_order_counts_for_all_types(order: str, place: str, tmp_path: Path, capfd: Captured) -> None:
-    alias = "typedef integer { size = 16; align = 8; } u16;\ntypealias integer { size = 32; align = 8; } := u32;\n"
-    big = order != "le"
-    payload = struct.pack(">HI" if big else "<HI", 7, 77)
-    write_trace(tmp_path, order, {place: alias}, fields="u16 z; u32 y;", payload=payload)
-    assert main(["events", str(tmp_path), "--reader", "native"]) == 0
-    assert "{ z = 7, y = 77 }" in capfd.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("options", "fields", "payload", "shown"),
-    [
-        ({"header_more": "uint16_t n;"}, "uint8_t s[stream.event.header.n]; uint8_t z;", b"\1\2\7", "z = 7"),
-        ({"context_more": "uint16_t n;"}, "uint8_t s[stream.packet.context.n]; uint8_t z;", b"\1\2\7", "z = 7"),
-        ({"packet_more": "uint16_t n;"}, "uint8_t s[trace.packet.header.n]; uint8_t z;", b"\1\2\7", "z = 7"),
-        ({"common": "uint16_t n;"}, "uint8_t s[stream.event.context.n]; uint8_t z;", b"\2\0\1\2\7", "z = 7"),
-        ({"specific": "uint16_t n;"}, "uint8_t s[event.context.n]; uint8_t z;", b"\2\0\1\2\7", "z = 7"),
-        ({}, "uint8_t n; uint8_t s[event.fields.n]; uint8_t z;", b"\2\1\2\7", "z = 7"),
-        ({}, "enum : uint8_t { A = 'a', B = '\\n' } e; uint8_t z;", b"a\7", "z = 7"),
-        ({"before": "typealias integer { size = 64; align = 8; base = 16; } := void *;\n"},
-         "void * p; uint8_t z;", b"\1\0\0\0\0\0\0\0\7", "p = 1, z = 7"),
-        ({"head": ""}, "uint8_t z;", b"\7", "z = 7"),
-        ({"clock": ""}, "uint8_t z;", b"\7", "z = 7"),
-        ({"clock_more": "clock { name = other; freq = 5; };\n"}, "uint8_t z;", b"\7", "z = 7"),
-    ],
-)  # fmt: skip
-def test_ctf_of_others(
-    options: dict[str, str], fields: str, payload: bytes, shown: str, tmp_path: Path, capfd: Captured
-) -> None:
-    write_trace(tmp_path, "le", options, fields=fields, payload=payload)
-    assert main(["events", str(tmp_path)]) == 0
-    assert shown in capfd.readouterr().out
-
-
-def test_a_stream_of_another_trace_is_named(tmp_path: Path, capfd: Captured) -> None:
-    write_trace(tmp_path, "le", {"uuid": "different"}, fields="uint8_t z;", payload=b"\7")
-    assert main(["events", str(tmp_path)]) == 1
-    said = capfd.readouterr().err
-    assert "stream0" in said
-    assert "its uuid is another trace's" in said
 
 
 ALL_NAMES = (

@@ -21,7 +21,7 @@ PyObject *guarded_reader(F &&f) {
         try {
             return f();
         } catch (const ctf::Unsupported &e) {
-            PyErr_SetString(opline_unsupported, e.what());
+            raise(opline_unsupported, e.what());
             return nullptr;
         }
     });

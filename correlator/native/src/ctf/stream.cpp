@@ -80,14 +80,15 @@ void MappedFile::rewind() {
 }
 
 bool read_packet(const MappedFile &file, std::size_t offset, const PacketLayout &layout, PacketInfo &out,
-                 std::string &why) {
+                 std::string &why, std::vector<std::uint64_t> *for_events) {
     std::array<Slot, static_cast<std::size_t>(FieldRole::kCount)> slots;
     auto slot = [&](FieldRole r) -> const Slot & { return slots[static_cast<std::size_t>(r)]; };
     auto value = [&](FieldRole r, std::uint64_t otherwise) { return slot(r).present() ? slot(r).u : otherwise; };
-    std::vector<std::uint64_t> registers;
+    std::vector<std::uint64_t> of_packet;
+    std::vector<std::uint64_t> &registers = for_events ? *for_events : of_packet;
     Cursor c{file.data() + offset, 0, (file.size() - offset) * 8};
     auto read = [&](const Program &program) {
-        registers.resize(program.registers);
+        if (registers.size() < program.registers) registers.resize(program.registers);
         if (!decode(program, c, slots.data(), registers)) why = kCutOff;
         return why.empty();
     };
@@ -171,7 +172,7 @@ bool Stream::next_packet(StreamNotes &notes) {
         }
         PacketInfo info;
         std::string why;
-        if (!read_packet(file, position_, *layout_, info, why)) {
+        if (!read_packet(file, position_, *layout_, info, why, &registers_)) {
             packet_.offset = position_;
             lose(notes, why == kCutOff ? Loss::kTruncatedPacket : Loss::kMalformedPacket,
                  why + "; the rest of the file is not read");

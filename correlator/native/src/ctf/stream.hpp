@@ -245,6 +245,7 @@ class Stream {
 // The `why` of a file that ends inside a packet's header.
 constexpr const char *kCutOff = "its header is cut off";
 // Reads a packet's header and context at `offset`. False: the file ends before, or what they say is wrong.
-bool read_packet(const MappedFile &, std::size_t offset, const PacketLayout &, PacketInfo &, std::string &why);
+bool read_packet(const MappedFile &, std::size_t offset, const PacketLayout &, PacketInfo &, std::string &why,
+                 std::vector<std::uint64_t> *registers = nullptr);
 
 }  // namespace opline::ctf

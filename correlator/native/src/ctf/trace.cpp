@@ -61,12 +61,27 @@ bool recognise_header(const Type &t, StreamClass &out) {
     return true;
 }
 
-void compile_header(const TypePtr &t, StreamClass &out) {
+// The registers of packets' headers and contexts, and of events' headers, that an event's fields read.
+using Shared = std::map<std::uint64_t, std::set<std::int32_t>>;  // by stream class
+
+bool reads_header(const Trace &trace, const StreamClassDecl &s, const std::set<std::int32_t> &shared) {
+    Compiler compiler;
+    compiler.passed_before(trace.meta.packet_header, Location::Root::kPacketHeader);
+    compiler.passed_before(s.packet_context, Location::Root::kPacketContext);
+    const auto first = static_cast<std::int32_t>(compiler.take().registers);
+    return shared.lower_bound(first) != shared.end();
+}
+
+void compile_header(const Trace &trace, const StreamClassDecl &s, const std::set<std::int32_t> &shared,
+                    StreamClass &out) {
+    const TypePtr &t = s.event_header;
     if (!t || t->kind != Type::Kind::kStruct) throw Unsupported("a stream class without event headers");
-    if (recognise_header(*t, out)) return;
+    if (!reads_header(trace, s, shared) && recognise_header(*t, out)) return;
     out.header = HeaderKind::kOther;
     out.header_align_bits = alignment(*t);
     Compiler compiler;
+    compiler.passed_before(trace.meta.packet_header, Location::Root::kPacketHeader);
+    compiler.passed_before(s.packet_context, Location::Root::kPacketContext);
     compiler.add(t, Location::Root::kEventHeader, [&](const Type &field, bool) -> std::int32_t {
         if (field.roles & bit(FieldRole::kEventId)) return 0;
         if (!(field.roles & bit(FieldRole::kTimestamp))) return -1;
@@ -74,13 +89,14 @@ void compile_header(const TypePtr &t, StreamClass &out) {
         return static_cast<std::int32_t>(out.timestamp_bits.size());
     });
     if (out.timestamp_bits.empty()) throw Unsupported("events without a time");
-    out.header_program = compiler.take();
+    out.header_program = compiler.take(shared);
     out.registers = out.header_program.registers;
 }
 
-void compile_packets(Trace &trace) {
-    auto compile = [](const TypePtr &structure, Location::Root root, Walk *walk) {
-        Compiler compiler;
+void compile_packets(Trace &trace, const Shared &shared) {
+    std::set<std::int32_t> of_all;
+    for (const auto &[id, registers] : shared) of_all.insert(registers.begin(), registers.end());
+    auto compile = [&](Compiler &compiler, const TypePtr &structure, Location::Root root, Walk *walk) {
         compiler.add(
             structure, root,
             [](const Type &field, bool) -> std::int32_t {
@@ -93,14 +109,17 @@ void compile_packets(Trace &trace) {
                 return -1;
             },
             walk);
-        return compiler.take();
+        return compiler.take(of_all);
     };
     if (trace.meta.streams.empty()) throw Unsupported("a trace without stream classes");
-    trace.layout.header = compile(trace.meta.packet_header, Location::Root::kPacketHeader, nullptr);
+    Compiler compiler;
+    trace.layout.header = compile(compiler, trace.meta.packet_header, Location::Root::kPacketHeader, nullptr);
     trace.layout.uuid = trace.meta.packet_uuid;
-    for (const auto &[id, s] : trace.meta.streams)
+    for (const auto &[id, s] : trace.meta.streams) {
+        compiler.passed_before(trace.meta.packet_header, Location::Root::kPacketHeader);
         trace.layout.contexts[id] =
-            compile(s.packet_context, Location::Root::kPacketContext, &trace.layout.context_walks[id]);
+            compile(compiler, s.packet_context, Location::Root::kPacketContext, &trace.layout.context_walks[id]);
+    }
 }
 
 }  // namespace
@@ -121,6 +140,12 @@ const StreamClassDecl &Trace::stream_class(const EventDecl &e) const {
     if (s == meta.streams.end())
         throw Malformed(path + ": event \"" + e.name + "\" is of a stream class that is not declared");
     return s->second;
+}
+
+void Trace::passed_before(Compiler &compiler, const StreamClassDecl &s) const {
+    compiler.passed_before(meta.packet_header, Location::Root::kPacketHeader);
+    compiler.passed_before(s.packet_context, Location::Root::kPacketContext);
+    compiler.passed_before(s.event_header, Location::Root::kEventHeader);
 }
 
 EventClass &Trace::place(const EventDecl &e, std::uint64_t &ids) {
@@ -167,17 +192,21 @@ static void keep_the_clock(Metadata &meta) {
 }
 
 // All of an event's fields, for nobody: what can't be compiled is Unsupported before anything is read.
-static void check_fields(const Trace &trace) {
+static Shared check_fields(const Trace &trace) {
     const Compiler::SlotOf none = [](const Type &, bool) { return -1; };
+    Shared shared;
     for (const EventDecl &e : trace.meta.events) {
         const auto s = trace.meta.streams.find(e.stream_id);
         if (s == trace.meta.streams.end()) continue;
         if (e.id >= kMaxEventIds) throw Unsupported("an event id of " + std::to_string(e.id));
         Compiler compiler;
+        trace.passed_before(compiler, s->second);
         compiler.add(s->second.event_context, Location::Root::kCommonContext, none);
         compiler.add(e.context, Location::Root::kSpecificContext, none);
         compiler.add(e.payload, Location::Root::kPayload, none);
+        shared[e.stream_id].insert(compiler.read_before().begin(), compiler.read_before().end());
     }
+    return shared;
 }
 
 // LTTng wrote events later than their packet's end until 2.11 (babeltrace2 2.0, src/plugins/ctf/fs-src/fs.c,
@@ -196,9 +225,9 @@ std::unique_ptr<Trace> compile_trace(const std::string &metadata) {
     trace->frequency = trace->clock().frequency;
     trace->layout.last_time = last_time_of(trace->clock());
     trace->layout.holds_events = holds_events(*trace);
-    compile_packets(*trace);
-    for (const auto &[id, s] : trace->meta.streams) compile_header(s.event_header, trace->classes[id]);
-    check_fields(*trace);
+    Shared shared = check_fields(*trace);
+    compile_packets(*trace, shared);
+    for (const auto &[id, s] : trace->meta.streams) compile_header(*trace, s, shared[id], trace->classes[id]);
     return trace;
 }
 

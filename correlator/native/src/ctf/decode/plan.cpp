@@ -56,7 +56,7 @@ std::vector<Leaf> leaves_of(const TypePtr &structure, FieldScope scope) {
     return out;
 }
 
-const Compiler::Node &Compiler::locate(const Location &location, const Node &from) const {
+const Compiler::Node &Compiler::locate(const Location &location, const Node &from) {
     auto nowhere = [&] { throw Unsupported("a length or tag that lies elsewhere: " + location.text()); };
     auto member = [](const Node &n, const std::string &name) -> const Node * {
         for (auto m = n.members.rbegin(); m != n.members.rend(); ++m)
@@ -66,6 +66,9 @@ const Compiler::Node &Compiler::locate(const Location &location, const Node &fro
     const Node *at = &from;
     if (location.root == Location::Root::kOutward) {
         while (at && !member(*at, *location.path[0])) at = at->parent;
+        // Then in the scopes before (CTF 1.8.3, 7.3.2).
+        for (auto root = roots_.rbegin(); !at && root != roots_.rend(); ++root)
+            if (member(*root->second, *location.path[0])) at = root->second.get();
     } else if (location.root != Location::Root::kInnermost) {
         auto root =
             std::find_if(roots_.rbegin(), roots_.rend(), [&](const auto &r) { return r.first == location.root; });
@@ -76,6 +79,7 @@ const Compiler::Node &Compiler::locate(const Location &location, const Node &fro
         at = name ? member(*at, *name) : at->parent;
     }
     if (!at || at->reg < 0) nowhere();
+    if (static_cast<std::uint32_t>(at->reg) < before_) read_before_.insert(at->reg);
     return *at;
 }
 
@@ -284,9 +288,20 @@ void Compiler::add(const TypePtr &structure, Location::Root root, const std::vec
     add(structure, root, [&](const Type &, bool leaf) { return leaf && next < slots.size() ? slots[next++] : -1; });
 }
 
-Program Compiler::take() {
+void Compiler::passed_before(const TypePtr &structure, Location::Root root) {
+    std::vector<Step> steps;
+    steps.swap(steps_);
+    add(structure, root, [](const Type &, bool) { return -1; });
+    steps.swap(steps_);
+    before_ = registers_;
+    bit_ = order_ = -1;
+}
+
+Program Compiler::take(const std::set<std::int32_t> &kept) {
     // Registers that nobody reads are dropped from the runs.
     std::vector<bool> used(registers_);
+    for (const std::int32_t reg : kept)
+        if (static_cast<std::size_t>(reg) < used.size()) used[static_cast<std::size_t>(reg)] = true;
     auto mark = [&](auto &&self, const std::vector<Step> &steps) -> void {
         for (const auto &s : steps) {
             if (s.length_reg >= 0) used[static_cast<std::size_t>(s.length_reg)] = true;
@@ -311,7 +326,8 @@ Program Compiler::take() {
     p.registers = registers_;
     steps_.clear();
     roots_.clear();
-    registers_ = 0;
+    registers_ = before_ = 0;
+    read_before_.clear();
     bit_ = order_ = -1;
     return p;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -84,7 +85,13 @@ class Compiler {
     void add(const TypePtr &structure, Location::Root root, const SlotOf &, Walk *walk = nullptr);
     // `slots[i]`: slot of leaf i.
     void add(const TypePtr &structure, Location::Root root, const std::vector<std::int32_t> &slots);
-    Program take();
+    // A structure that another program has read before: lengths and tags may lie in it. All programs that share one
+    // array of registers are compiled with the same structures before them, in this order.
+    void passed_before(const TypePtr &structure, Location::Root root);
+    // `kept`: registers that other programs read.
+    Program take(const std::set<std::int32_t> &kept = {});
+    // Registers of passed_before() that the program reads.
+    const std::set<std::int32_t> &read_before() const { return read_before_; }
 
   private:
     // What a location can name: the members met so far, as a tree.
@@ -102,12 +109,13 @@ class Compiler {
     void variant(const Type &, std::vector<Step> &, Node &, bool leaf, Walk &);
     void align(std::vector<Step> &, std::uint32_t bits);
     void fixed(std::vector<Step> &, Read);
-    const Node &locate(const Location &, const Node &from) const;
+    const Node &locate(const Location &, const Node &from);
 
     std::vector<std::pair<Location::Root, std::unique_ptr<Node>>> roots_;
     std::vector<Step> steps_;
     const SlotOf *slot_of_ = nullptr;
-    std::uint32_t registers_ = 0;
+    std::uint32_t registers_ = 0, before_ = 0;  // before_: of them those of passed_before()
+    std::set<std::int32_t> read_before_;
     void passed(std::uint32_t size_bits, bool big_endian);
     int bit_ = -1;    // where in a byte the position is; -1: not known
     int order_ = -1;  // byte order of the last bits: 1 big-endian; -1: none yet

@@ -11,6 +11,12 @@ namespace {
 bool word_start(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
 bool word_part(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
+int digit_of(char c, int base) {
+    if (!std::isxdigit(static_cast<unsigned char>(c))) return -1;
+    const int digit = c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
+    return digit < base ? digit : -1;
+}
+
 }  // namespace
 
 void Lexer::skip_blank() {
@@ -28,6 +34,25 @@ void Lexer::skip_blank() {
             return;
         }
     }
+}
+
+// The character at `at_`, which may be an escape of C (octal, hexadecimal); goes on behind it.
+char Lexer::character() {
+    const char c = source_[at_++];
+    if (c != '\\' || at_ >= source_.size()) return c;
+    const int base = source_[at_] == 'x' ? 16 : 8;
+    const std::size_t begin = at_ + (base == 16 ? 1 : 0), most = base == 16 ? 2 : 3;
+    std::size_t end = begin;
+    int value = 0;
+    for (; end < begin + most && digit_of(char_at(end - at_), base) >= 0; ++end)
+        value = value * base + digit_of(char_at(end - at_), base);
+    if (end > begin) {
+        at_ = end;
+        return static_cast<char>(value);
+    }
+    const char d = source_[at_++];
+    const auto named = std::string_view("ntrabfv").find(d);
+    return named == std::string_view::npos ? d : "\n\t\r\a\b\f\v"[named];
 }
 
 void Lexer::advance() {
@@ -50,39 +75,27 @@ void Lexer::advance() {
             base = 8;
         }
         token_.kind = Token::Kind::kInteger;
-        while (at_ < source_.size() && std::isxdigit(static_cast<unsigned char>(source_[at_]))) {
-            const char d = source_[at_];
-            const int digit = d <= '9' ? d - '0' : (d | 0x20) - 'a' + 10;
-            if (digit >= base) break;
+        for (int digit; (digit = digit_of(char_at(0), base)) >= 0; ++at_)
             token_.value = token_.value * static_cast<std::uint64_t>(base) + static_cast<std::uint64_t>(digit);
-            ++at_;
-        }
         while (at_ < source_.size() &&
                (source_[at_] == 'u' || source_[at_] == 'U' || source_[at_] == 'l' || source_[at_] == 'L'))
             ++at_;
     } else if (c == '"') {
         token_.kind = Token::Kind::kText;
-        for (++at_; at_ < source_.size() && source_[at_] != '"'; ++at_) {
-            char d = source_[at_];
-            if (d == '\\' && at_ + 1 < source_.size()) {
-                d = source_[++at_];
-                if (d == 'n') d = '\n';
-                else if (d == 't') d = '\t';
-            }
-            line_ += d == '\n';
-            token_.text += d;
+        for (++at_; at_ < source_.size() && source_[at_] != '"';) {
+            line_ += source_[at_] == '\n';
+            token_.text += character();
         }
         if (at_ >= source_.size())
             throw Malformed("metadata line " + std::to_string(token_.line) + ": a text does not end");
         ++at_;
-    } else if (const std::size_t escape = char_at(1) == '\\' ? 1 : 0;
-               c == '\'' && char_at(2 + escape) == '\'') {  // a character: its number
+    } else if (c == '\'') {  // a character: its number
         token_.kind = Token::Kind::kInteger;
-        const char d = char_at(1 + escape);
-        const auto named = std::string_view("ntr0abfv").find(d);
-        const char value = escape && named != std::string_view::npos ? "\n\t\r\0\a\b\f\v"[named] : d;
-        token_.value = static_cast<unsigned char>(value);
-        at_ += 3 + escape;
+        ++at_;
+        if (at_ < source_.size()) token_.value = static_cast<unsigned char>(character());
+        if (char_at(0) != '\'')
+            throw Malformed("metadata line " + std::to_string(token_.line) + ": a character does not end");
+        ++at_;
     } else {
         token_.kind = Token::Kind::kSymbol;
         if (source_.substr(at_, 3) == "...") token_.text = "...";

@@ -27,6 +27,7 @@ class Lexer {
 
   private:
     void advance();  // throws Malformed
+    char character();
     void skip_blank();
     char char_at(std::size_t n) const { return at_ + n < source_.size() ? source_[at_ + n] : '\0'; }
     std::string_view source_;

@@ -16,12 +16,13 @@ from tests.lib.client_logs import DEMO, bench_run, with_unknown
 
 from opline_analyses.base.result_table import ResultTable, rendered
 from opline_analyses.cli import main
-from opline_analyses.client import checks, coverage
+from opline_analyses.client import checks
 from opline_analyses.client.client_files import find_log, find_report
 from opline_analyses.client.client_report import ClientReport
 from opline_analyses.client.coverage import measure
 from opline_analyses.client.coverage_text import PARTS, coverage_lines, part_rows
 from opline_analyses.client.span import Span, client_span
+from opline_analyses.ops import stages
 from opline_analyses.ops.stages import select_counted
 from opline_analyses.runs.run import open_tables
 from opline_analyses.runs.selection import Selection, clients_classes, matching_classes, nearest_classes
@@ -342,19 +343,46 @@ def test_a_stage_is_split_by_what_its_thread_did_for_others(states: bool, tmp_pa
     assert [(p.what, p.mean_ns) for p in network.behind] == [*others, *unseen]
 
 
+def served(ops: int = 20) -> RunBuilder:
+    """One thread serves all ops, each for 25 ns, later and later after they were sent."""
+    run = RunBuilder()
+    for n in range(ops):
+        begin, taken = 30 * n, 33 * n + 10
+        run.op(
+            [
+                P("sent", begin, tid=1),
+                P("received", taken, tid=7, stage="network", kind="network"),
+                P("served", taken + 25, tid=7, stage="serve"),
+                P("answered", taken + 40, tid=1, stage="back", kind="network"),
+            ]
+        )
+    for row in run.rows["transitions"]:
+        row["pid"] = 2 if row["tid"] == 7 else row["pid"]
+    return run
+
+
 def test_ranges_of_ops_give_the_same_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened = open_tables(with_unknown(bench_run()).write(tmp_path))
+    """And each holds the points around its own stages, not all points of the threads."""
+    opened = open_tables(served().write(tmp_path))
     asked = "SELECT * FROM parts ORDER BY ALL"
-    whole, parts = measure(opened, Selection(), None), opened.rows(asked)
-    statements: list[str] = []
+    select_counted(opened, Selection(), tainted=False)
+    opened.con.execute(
+        "CREATE TEMP TABLE client_ops AS SELECT op_id, 1 AS submit_ns, 1 AS reap_ns, 1 AS client_ns FROM ops"
+    )
+    whole, parts = measure(opened, Selection(), None, with_log=True), opened.rows(asked)
+    assert {"network out", "network back"} <= {part for _, part, _ in parts} and len(whole.wide) == 3
+    assert any(part.what == "behind serve" for part in whole.wide[0].behind)
+    (all_points,) = opened.row("SELECT count(*) FROM passed")
+    held: list[int] = []
     execute = opened.con.execute
 
     def noted(sql: str, *given: Any) -> Any:
-        statements.append(sql)
-        return execute(sql, *given)
+        found = execute(sql, *given)
+        if "TABLE passed" in sql:
+            held.append(execute("SELECT count(*) FROM passed").fetchall()[0][0])
+        return found
 
-    monkeypatch.setattr(coverage, "OPS", 1)
+    monkeypatch.setattr(stages, "OPS", 1)
     monkeypatch.setattr(opened.con, "execute", noted)
-    assert measure(opened, Selection(), None) == whole and opened.rows(asked) == parts
-    (low, high) = opened.row("SELECT min(op_id), max(op_id) FROM counted")
-    assert sum("INSERT INTO parts" in sql for sql in statements) == high - low + 1 > 1
+    assert measure(opened, Selection(), None, with_log=True) == whole and opened.rows(asked) == parts
+    assert len(held) > 1 and max(held) < all_points / 2

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import statistics
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -105,3 +106,30 @@ def test_what_is_printed(tmp_path: Path, capsys: Any) -> None:
     assert text[1].split()[:4] == ["parse,", "taken", "→", "parsed"]
     assert text[2] == "    passes half"
     assert "in the trace, but no point: app:note (7)" in text
+
+
+def test_the_spread_of_an_interval_is_exact(tmp_path: Path) -> None:
+    """Integers until the last division: no order of rows changes a digit."""
+    run = built()
+    more = {op["op_id"]: 10**7 + 7919**n % 1_000_003 for n, op in enumerate(run.rows["ops"])}
+    for op in run.rows["ops"]:
+        op["latency_ns"] += more[op["op_id"]]
+    for row in run.rows["stages"]:
+        row["duration_ns"] += more[row["op_id"]] if row["stage"] == "parse" else 0
+    opened = open_tables(run.write(tmp_path))
+    select_counted(opened, Selection(), tainted=False)
+    latencies = dict(opened.rows("SELECT op_id, latency_ns FROM ops SEMI JOIN counted USING (op_id)"))
+    mean = Fraction(sum(latencies.values()), len(latencies))
+    found = unsplit(opened).intervals
+    assert found
+    for interval in found:
+        rows = opened.rows(
+            "SELECT op_id, duration_ns, begin_ns FROM stages SEMI JOIN counted USING (op_id) WHERE stage = ? AND"
+            " from_point = ? AND to_point = ?",
+            (interval.stage, interval.from_point, interval.to_point),
+        )
+        products = sum(ns * (latencies[op] - mean) for op, ns, _ in rows)
+        assert interval.spread == float(products / sum((ns - mean) ** 2 for ns in latencies.values()))
+        longest = max(ns for _, ns, _ in rows)
+        op_id, begin_ns = min((op, begin) for op, ns, begin in rows if ns == longest)
+        assert (interval.op_id, interval.begin_ns, interval.end_ns) == (op_id, begin_ns, begin_ns + longest)

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 from opline_analyses.base.text import duration, percent
 from opline_analyses.client.client_report import ClientReport
 from opline_analyses.client.coverage import PER_OP, per_op
+from opline_analyses.ops import stage_sums
+from opline_analyses.ops.stages import STAGE_SUMS, counted_ranges
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
 
@@ -79,12 +81,17 @@ def bytes_moved(run: Run, client: ClientReport) -> Check:
 
 def chain(run: Run) -> Check:
     """The stages of each counted op follow each other: none is negative, each begins where the one before ends."""
-    stages, ops, bad = run.row(
-        """WITH s AS (SELECT op_id, duration_ns, begin_ns,
-                            lag(begin_ns + duration_ns) OVER (PARTITION BY op_id ORDER BY seq) AS before
-                     FROM stages SEMI JOIN counted USING (op_id))
-           SELECT count(*), count(DISTINCT op_id), count(*) FILTER (duration_ns < 0 OR begin_ns <> before) FROM s"""
-    )
+    stages = ops = bad = 0
+    for first, last in counted_ranges(run):
+        these = f"op_id BETWEEN {first} AND {last}"
+        found = run.row(
+            f"""WITH s AS (SELECT op_id, duration_ns, begin_ns,
+                                  lag(begin_ns + duration_ns) OVER (PARTITION BY op_id ORDER BY seq) AS before
+                           FROM stages SEMI JOIN (SELECT op_id FROM counted WHERE {these}) USING (op_id) WHERE {these})
+                SELECT count(*), count(DISTINCT op_id), count(*) FILTER (duration_ns < 0 OR begin_ns <> before)
+                FROM s"""
+        )
+        stages, ops, bad = stages + found[0], ops + found[1], bad + found[2]
     if not stages:
         return Check("stages in order", None, "no stages", {})
     text = f"{stages} stages of {ops} ops, {bad} negative or not where the one before ends"
@@ -150,11 +157,12 @@ def widest_unsplit(run: Run) -> Check:
     """The interval between two neighbouring points with the largest share of the mean latency. Not counted: the
     device's (D2C, kind device) and waits in a queue, whose two ends are the enqueue and the dequeue.
     """
+    stage_sums.make(run)
     rows = run.rows(
-        """WITH w AS (SELECT count(*) AS n, sum(latency_ns) AS latency FROM ops SEMI JOIN counted USING (op_id))
-           SELECT stage, from_point, to_point, min(kind), sum(duration_ns)::DOUBLE / any_value(n) AS mean,
-                  sum(duration_ns)::DOUBLE / any_value(latency)
-           FROM w, stages SEMI JOIN counted USING (op_id) WHERE kind NOT IN ('device', 'wait') AND stage <> 'D2C'
+        f"""WITH w AS (SELECT count(*) AS n, sum(latency_ns) AS latency FROM ops SEMI JOIN counted USING (op_id))
+           SELECT stage, from_point, to_point, min(kind), sum(total_ns)::DOUBLE / any_value(n) AS mean,
+                  sum(total_ns)::DOUBLE / any_value(latency)
+           FROM w, {STAGE_SUMS} WHERE kind NOT IN ('device', 'wait') AND stage <> 'D2C'
            GROUP BY stage, from_point, to_point ORDER BY mean DESC, stage, from_point, to_point LIMIT 1"""
     )
     if not rows:
@@ -237,23 +245,40 @@ def hop_agreement(run: Run) -> list[dict[str, Any]]:
     return [h for h in hops if any(h.get(k) for k in AGREEMENT)]
 
 
+_PAIRS = """
+CREATE OR REPLACE TEMP TABLE pairs AS
+SELECT op_id, bio_id, request_id
+FROM (SELECT op_id, bio_id, request_id FROM links WHERE op_id BETWEEN {first} AND {last}
+      UNION ALL SELECT op_id, NULL, request_id FROM stages
+      WHERE request_id IS NOT NULL AND op_id BETWEEN {first} AND {last})
+SEMI JOIN (SELECT op_id FROM counted WHERE op_id BETWEEN {first} AND {last}) USING (op_id)
+"""
+_STEPS = """
+WITH o AS (SELECT op_id, bool_or(coalesce(b.queue_ns, r.queue_ns) IS NOT NULL) AS q,
+                  bool_and(getrq_ns IS NOT NULL) AS g, bool_and(insert_ns IS NOT NULL) AS i,
+                  bool_and(issue_ns IS NOT NULL) AS d, bool_and(complete_ns IS NOT NULL) AS c
+           FROM pairs LEFT JOIN (SELECT bio_id, queue_ns FROM bios WHERE bio_id BETWEEN {} AND {}) b USING (bio_id)
+           LEFT JOIN (SELECT request_id, queue_ns, getrq_ns, insert_ns, issue_ns, complete_ns FROM requests
+                      WHERE request_id BETWEEN {} AND {}) r USING (request_id)
+           GROUP BY op_id)
+SELECT count(*) FILTER (q), count(*) FILTER (q AND g AND d AND c), count(*) FILTER (NOT q),
+       count(*) FILTER (NOT g), count(*) FILTER (NOT i), count(*) FILTER (NOT d), count(*) FILTER (NOT c)
+FROM o
+"""
+
+
 def block_steps(run: Run) -> dict[str, Any]:
     """How many of the counted ops have a bio queued (Q), and all of Q G D C of every request; what the others lack.
 
     ``I`` is listed and not required: with scheduler none there is no insert. Split remainders have no Q of their own.
     """
-    steps = run.row(
-        """WITH pairs AS (SELECT l.op_id, l.request_id, b.queue_ns FROM links l LEFT JOIN bios b USING (bio_id)
-                         UNION ALL SELECT op_id, request_id, NULL FROM stages WHERE request_id IS NOT NULL),
-                o AS (SELECT op_id, bool_or(coalesce(p.queue_ns, r.queue_ns) IS NOT NULL) AS q,
-                             bool_and(getrq_ns IS NOT NULL) AS g, bool_and(insert_ns IS NOT NULL) AS i,
-                             bool_and(issue_ns IS NOT NULL) AS d, bool_and(complete_ns IS NOT NULL) AS c
-                      FROM pairs p SEMI JOIN counted USING (op_id) LEFT JOIN requests r USING (request_id)
-                      GROUP BY op_id)
-           SELECT count(*) FILTER (q), count(*) FILTER (q AND g AND d AND c), count(*) FILTER (NOT q),
-                  count(*) FILTER (NOT g), count(*) FILTER (NOT i), count(*) FILTER (NOT d), count(*) FILTER (NOT c)
-           FROM o"""
-    )
+    steps = [0] * 7
+    for first, last in counted_ranges(run):
+        run.con.execute(_PAIRS.format(first=first, last=last))
+        bios = "SELECT coalesce(min(bio_id), 0), coalesce(max(bio_id), -1), "
+        requests = "coalesce(min(request_id), 0), coalesce(max(request_id), -1) FROM pairs"
+        found = run.row(_STEPS.format(*run.row(bios + requests)))
+        steps = [a + b for a, b in zip(steps, found, strict=True)]
     ops, bios, requests = run.row(
         "SELECT (SELECT count(*) FROM counted), (SELECT count(*) FROM bios), (SELECT count(*) FROM requests)"
     )

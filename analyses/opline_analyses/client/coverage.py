@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from opline.errors import OplineError
 from opline_analyses.client.client_report import ClientReport
-from opline_analyses.ops import behind
-from opline_analyses.ops.stages import select_counted
+from opline_analyses.ops import behind, stage_sums
+from opline_analyses.ops.stages import STAGE_SUMS, counted_ranges, select_counted
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import duckdb
 
 UNSPLIT = 0.10
-OPS = 1 << 14  # whose stages are joined with their points at a time
 KINDS = ("work", "wait", "network out", "network between servers", "network back", "network", "device", "block")
 
 
@@ -143,7 +142,6 @@ class Coverage(NamedTuple):
 # points are all between the two processes at its ends. What a batch does for its members it does where it is: no way to
 # another process begins or ends there.
 _PARTS = """
-INSERT INTO parts
 WITH theirs AS (SELECT op_id, seq, kind, from_point, to_point, begin_ns, duration_ns FROM stages
                 SEMI JOIN (SELECT op_id FROM counted WHERE op_id BETWEEN {first} AND {last}) USING (op_id)
                 WHERE op_id BETWEEN {first} AND {last}),
@@ -182,25 +180,36 @@ GROUP BY s.op_id, part
 
 def wide_stages(run: Run, mean_ns: float) -> list[Wide]:
     """The widest first. Not the device's, nor unknown time, which is not attributed either."""
+    stage_sums.make(run)
+    found = run.rows(
+        f"""WITH n AS (SELECT count(*) AS n FROM counted)
+            SELECT stage, from_point, to_point, min(kind), sum(total_ns)::DOUBLE / any_value(n) AS mean
+            FROM n, {STAGE_SUMS}
+            WHERE kind NOT IN ('device', 'unknown') AND stage <> 'D2C'
+            GROUP BY stage, from_point, to_point HAVING mean > {UNSPLIT} * {mean_ns}
+            ORDER BY mean DESC, stage, from_point, to_point"""
+    )
+    parts = behind.parts_of(run, [((stage, begin, end), mean) for stage, begin, end, _, mean in found])
     return [
-        Wide(stage, begin, end, kind, mean, behind.parts_of(run, stage, begin, end, mean))
-        for stage, begin, end, kind, mean in run.rows(
-            f"""WITH n AS (SELECT count(*) AS n FROM counted)
-                SELECT stage, from_point, to_point, min(kind), sum(duration_ns)::DOUBLE / any_value(n) AS mean
-                FROM n, stages SEMI JOIN counted USING (op_id)
-                WHERE kind NOT IN ('device', 'unknown') AND stage <> 'D2C'
-                GROUP BY stage, from_point, to_point HAVING mean > {UNSPLIT} * {mean_ns}
-                ORDER BY mean DESC, stage, from_point, to_point"""
-        )
+        Wide(stage, begin, end, kind, mean, its)
+        for (stage, begin, end, kind, mean), its in zip(found, parts, strict=True)
     ]
 
 
-def _make_parts(run: Run) -> None:
-    """The temporary table `parts` of the counted ops, a range of them at a time: a part is of one op."""
+def _parts(run: Run, keep: bool) -> dict[str, int]:
+    """Sums over the counted ops by part, a range of them at a time: a part is of one op. With ``keep`` the temporary
+    table `parts` has the parts of each op.
+    """
+    found: dict[str, int] = {}
     run.con.execute("CREATE OR REPLACE TEMP TABLE parts (op_id BIGINT, part VARCHAR, ns BIGINT)")
-    low, high = run.row("SELECT min(op_id), max(op_id) FROM counted")
-    for first in range(low, high + 1, OPS):
-        run.con.execute(_PARTS.format(first=first, last=first + OPS - 1))
+    for first, last in counted_ranges(run):
+        sql = _PARTS.format(first=first, last=last)
+        if keep:
+            run.con.execute(f"INSERT INTO parts {sql}")
+            sql = f"SELECT part, ns FROM parts WHERE op_id BETWEEN {first} AND {last}"
+        for part, ns in run.rows(f"SELECT part, sum(ns) FROM ({sql}) GROUP BY part"):
+            found[part] = found.get(part, 0) + int(ns)
+    return found
 
 
 def measure(run: Run, which: Selection, client: ClientReport | None, with_log: bool = False) -> Coverage:
@@ -213,8 +222,8 @@ def measure(run: Run, which: Selection, client: ClientReport | None, with_log: b
            WHERE op_id IN (SELECT op_id FROM counted)"""
     )
     (complete,) = run.row("SELECT avg(latency_ns) FROM ops WHERE op_id IN (SELECT op_id FROM chosen WHERE complete)")
-    _make_parts(run)
-    kinds = dict(run.rows("SELECT part, sum(ns)::DOUBLE FROM parts WHERE part <> 'unknown' GROUP BY part"))
+    kinds = _parts(run, keep=with_log)
+    kinds.pop("unknown", None)
     order = (*KINDS, *sorted(set(kinds) - {*KINDS}))
     submit = reap = log_mean = None
     logged = None

@@ -21,6 +21,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from opline_analyses.base.result_table import ResultTable, label, share, time
 from opline_analyses.base.text import percent
+from opline_analyses.ops import stage_sums
+from opline_analyses.ops.behind import base_name
+from opline_analyses.ops.stages import STAGE_SUMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,24 +84,18 @@ class Unsplit(NamedTuple):
     events: list[tuple[str, int]]
 
 
-_INTERVALS = r"""
-    WITH o AS (SELECT op_id, latency_ns, latency_ns - avg(latency_ns) OVER () AS off
-               FROM ops SEMI JOIN counted USING (op_id)),
-         w AS (SELECT count(*) AS n, sum(latency_ns)::DOUBLE AS whole, sum(off * off) AS squares FROM o),
-         s AS (SELECT stage, regexp_replace(from_point, '#\d+$', '') AS f, regexp_replace(to_point, '#\d+$', '') AS t,
-                      kind, duration_ns::HUGEINT - coalesce(runnable_ns, 0) AS ns, begin_ns, duration_ns, op_id, off,
-                      on_cpu_ns, blocked_ns, blocked_io_ns, woken_by_comm
-               FROM stages JOIN o USING (op_id) WHERE kind IN ('work', 'network', 'unknown') AND duration_ns > 0)
-    SELECT stage, f, t, any_value(kind ORDER BY kind), count(*), sum(ns), sum(ns)::DOUBLE / any_value(whole) AS share,
-           CASE WHEN any_value(squares) > 0 THEN sum(ns::DOUBLE * off) / any_value(squares) ELSE 0 END AS spread,
-           coalesce(sum(on_cpu_ns), 0), coalesce(sum(blocked_ns), 0),
-           coalesce(sum(blocked_io_ns), 0), arg_max(op_id, duration_ns), arg_max(begin_ns, duration_ns),
-           arg_max(begin_ns::HUGEINT + duration_ns, duration_ns)
-    FROM s, w GROUP BY stage, f, t HAVING greatest(share, spread) >= ?
-    ORDER BY greatest(share, spread) DESC, stage, f, t LIMIT ?"""
+_WHOLE = """
+    SELECT count(*), coalesce(sum(latency_ns), 0), coalesce(sum(latency_ns::HUGEINT * latency_ns), 0)
+    FROM ops SEMI JOIN counted USING (op_id)"""
+_INTERVALS = f"""
+    SELECT stage, from_point, to_point, min(kind), sum(number), sum(total_ns) - sum(runnable_ns), sum(products),
+           sum(on_cpu_ns), sum(blocked_ns), sum(blocked_io_ns), max(longest_ns)
+    FROM {STAGE_SUMS} WHERE kind IN ('work', 'network', 'unknown') AND number > 0
+    GROUP BY stage, from_point, to_point"""
 _OF_ONE = r"""stages SEMI JOIN counted USING (op_id)
     WHERE stage = ? AND regexp_replace(from_point, '#\d+$', '') = ? AND regexp_replace(to_point, '#\d+$', '') = ?
       AND duration_ns > 0"""
+_LONGEST = f"SELECT op_id, begin_ns FROM {_OF_ONE} AND duration_ns = ? ORDER BY op_id, begin_ns LIMIT 1"
 _WOKEN = f"""
     SELECT woken_by_comm FROM {_OF_ONE} AND woken_by_comm IS NOT NULL
     GROUP BY ALL ORDER BY sum(blocked_ns) DESC, 1 LIMIT 1"""
@@ -109,18 +106,54 @@ _ASIDES = f"""
     HAVING count(DISTINCT op_id) >= ? ORDER BY count(*) DESC, name LIMIT 3"""
 
 
+class _Sums(NamedTuple):
+    """Of all intervals between two points. ``products``: sum of time * latency of the op."""
+
+    kind: str
+    number: int
+    total_ns: int
+    products: int
+    on_cpu_ns: int
+    blocked_ns: int
+    blocked_io_ns: int
+    longest_ns: int
+
+    def with_more(self, more: _Sums) -> _Sums:
+        """And those of another recurrence of the points."""
+        number, total, products, cpu, blocked, io = (a + b for a, b in zip(self[1:-1], more[1:-1], strict=True))
+        longest = max(self.longest_ns, more.longest_ns)
+        return _Sums(min(self.kind, more.kind), number, total, products, cpu, blocked, io, longest)
+
+
+def _sums(run: Run) -> dict[tuple[str, str, str], _Sums]:
+    """By stage and points, without the numbers of recurrences. Integers: the order of rows does not matter."""
+    stage_sums.make(run)
+    found: dict[tuple[str, str, str], _Sums] = {}
+    for stage, f, t, kind, *numbers in run.rows(_INTERVALS):
+        key, sums = (stage, base_name(f), base_name(t)), _Sums(kind, *map(int, numbers))
+        found[key] = found[key].with_more(sums) if key in found else sums
+    return found
+
+
 def unsplit(run: Run) -> Unsplit:
     """Of the counted ops."""
-    (ops,) = run.row("SELECT count(*) FROM counted")
+    ops, whole, squares = map(int, run.row(_WHOLE))
+    variance = ops * squares - whole * whole  # as `spread`, times the number of ops squared
+    ranked = []
+    for key, sums in _sums(run).items():
+        part = sums.total_ns / whole if whole else 0.0
+        spread = (ops * sums.products - whole * sums.total_ns) / variance if variance else 0.0
+        if max(part, spread) >= LEAST:
+            ranked.append((-max(part, spread), key, part, spread, sums))
     found = []
-    for stage, f, t, kind, number, total, part, spread, cpu, blocked, io, op_id, begin, end in run.rows(
-        _INTERVALS, (LEAST, MOST)
-    ):
+    for _, (stage, f, t), part, spread, sums in sorted(ranked)[:MOST]:
+        op_id, begin = run.row(_LONGEST, (stage, f, t, sums.longest_ns))
         woken = next((str(comm) for (comm,) in run.rows(_WOKEN, (stage, f, t))), None)
-        asides = [str(name) for (name,) in run.rows(_ASIDES, (stage, f, t, OFTEN * number))]
+        asides = [str(name) for (name,) in run.rows(_ASIDES, (stage, f, t, OFTEN * sums.number))]
         found.append(
             Interval(
-                stage, f, t, kind, number, total, part, spread, cpu, blocked, io, woken, asides, op_id, begin, end
+                stage, f, t, sums.kind, sums.number, sums.total_ns, part, spread, sums.on_cpu_ns, sums.blocked_ns,
+                sums.blocked_io_ns, woken, asides, op_id, begin, begin + sums.longest_ns,
             )
         )  # fmt: skip
     events = run.rows(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from opline import memory
 from opline.applications import table as applications
 from opline_analyses.base.files import output_path
 from opline_analyses.commands.common import add_every, add_form, add_run, opened, write
@@ -85,9 +86,11 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the coverage and the checks; 0 whatever they say."""
+    memory.keep_little()
     from opline_analyses.api.ops import coverage
+    from opline_analyses.runs.database import bounded
 
-    with opened(args) as opened_run:
+    with opened(args) as opened_run, bounded(opened_run.con):
         write(args, coverage(
             opened_run, op_filters(args), client=args.client, client_log=args.client_log, per_op=args.per_op,
             every_ns=args.every,

@@ -23,13 +23,16 @@ from opline_analyses.base.text import pasted
 from opline_analyses.runs.columns import batches, filled, numbers, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     import numpy as np
 
     from opline_analyses.runs.run import Run
     from opline_analyses.runs.selection import Selection
+
+OPS = 1 << 14  # whose stages are joined with other rows at a time
+STAGE_SUMS = "stage_sums"
 
 
 class StageRow(Value):
@@ -100,6 +103,7 @@ def select_counted(run: Run, which: Selection, tainted: bool) -> tuple[int, int,
         f"CREATE OR REPLACE TEMP TABLE chosen AS {which.of('o.op_id, o.complete, o.tainted')}",
         list(which.parameters),
     )
+    run.con.execute(f"DROP TABLE IF EXISTS {STAGE_SUMS}")
     keep = "complete" if tainted else "complete AND NOT tainted"
     run.con.execute(f"CREATE OR REPLACE TEMP TABLE counted AS SELECT op_id FROM chosen WHERE {keep}")
     row = run.row(
@@ -108,6 +112,17 @@ def select_counted(run: Run, which: Selection, tainted: bool) -> tuple[int, int,
     )
     n, incomplete, touched = (int(v) for v in row)
     return (n if tainted else n - touched), incomplete, touched
+
+
+def counted_ranges(run: Run) -> Iterator[tuple[int, int]]:
+    """The first and the last number of the counted ops, OPS numbers at a time: a query that joins the stages of all ops
+    holds them.
+    """
+    low, high = run.row("SELECT min(op_id), max(op_id) FROM counted")
+    if low is None:
+        return
+    for first in range(low, high + 1, OPS):
+        yield first, first + OPS - 1
 
 
 def left_out(incomplete: int, tainted: int, counted: bool) -> list[str]:

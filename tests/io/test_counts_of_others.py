@@ -131,6 +131,64 @@ def test_fios_bins(tmp_path: Path, capfd: Captured) -> None:
     assert hist(path, capfd)[0] == {"read": {(128, 130): 6, (256, 260): 8}}
 
 
+ROWS = """\
+     usecs               : count     distribution
+         0 -> 1          : {}        |**                                      |
+         2 -> 3          : 0        |                                        |
+"""
+
+
+@pytest.mark.parametrize(
+    ("titles", "names"),
+    [
+        (("operation = read", "operation = 'write'"), ["read", "write"]),
+        (("Function = b'vfs_read'", 'Function = "vfs_write"'), ["vfs_read", "vfs_write"]),
+        (("pid = 12", "pid = 13"), ["pid 12", "pid 13"]),
+        (("Bucket ptr = b'xvdb'", "Bucket ptr = b'xvdc'"), ["xvdb", "xvdc"]),
+        (("disk = sda\t\nflags = Read", "disk = sdb\t\nflags = Read"), ["sda, Read", "sdb, Read"]),
+        (("filesystem = ext4", "filesystem = 'proc fs'"), ["ext4", "proc fs"]),
+    ],
+)
+def test_each_title_of_bcc_is_a_histogram_of_its_own(
+    titles: tuple[str, str], names: list[str], tmp_path: Path, capfd: Captured
+) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("".join(f"\n{title}\n{ROWS.format(n)}avg = 1 usecs\n" for n, title in enumerate(titles, 3)))
+    found, _ = hist(path, capfd)
+    assert found == {name: {(0, 2000): n} for n, name in enumerate(names, 3)}
+
+
+@pytest.mark.parametrize("unit", ["ms", "us"])
+@pytest.mark.parametrize("length", [1, 5])
+def test_iolatencys_table(unit: str, length: int, tmp_path: Path, capfd: Captured) -> None:
+    """Its buckets do not have their upper ends, as its header says."""
+    path = tmp_path / "a.txt"
+    table = f"\n  >=({unit}) .. <({unit})   : I/O      |Distribution                          |\n"
+    table += "       0 -> 1       : 4381     |######################################|\n"
+    table += "       4 -> 8       : 5        |#                                     |\n"
+    path.write_text(f"Tracing block I/O. Output every {length} seconds. Ctrl-C to end.\n{table}{table}")
+    scale = {"ms": 10**6, "us": 1000}[unit]
+    assert hist(path, capfd)[0] == {"": {(0, scale): 2 * 4381, (4 * scale, 8 * scale): 2 * 5}}
+    assert main(["hist", str(path), "--json", "1"]) == 0
+    last = json.loads(capfd.readouterr().out)["intervals"][-1]
+    assert last["end_ns"] == 2 * length * 10**9
+
+
+def test_a_unit_with_a_number_is_none(tmp_path: Path, capfd: Captured) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("@lat_100us: \n[2, 4)   7 |@@@@ |\n")
+    found, err = hist(path, capfd)
+    assert found == {"@lat_100us": {(2000, 4000): 7}} and "us is a guess" in err
+
+
+@pytest.mark.parametrize("line", ["501 12345 R 12345678 4096 bash", "1 2 3", "7 8 no 3"])
+def test_a_table_of_more_columns_is_no_time_and_value(line: str, tmp_path: Path, capfd: Captured) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(f"  UID   PID D     BLOCK   SIZE       COMM\n{line}\n" * 2)
+    assert main(["heatmap", str(path)]) == 1
+    assert "of no format that opline knows" in capfd.readouterr().err
+
+
 OSD = {
     "op_latency": {"avgcount": 4, "sum": 0.02, "avgtime": 0.005}, "op_out_bytes": 4096, "op_in_bytes": 0,
     "op_r_latency": {"avgcount": 1, "sum": 0.002}, "op_w_latency": {"avgcount": 3, "sum": 0.018},

@@ -48,6 +48,17 @@ def test_two_ios_of_one_place_keep_their_latencies(tmp_path: Path, capfd: Captur
     assert [(r["comm"], r["latency_ns"]) for r in rows(path, capfd)] == [("a", 900_000_000), ("b", 150_000_000)]
 
 
+@pytest.mark.parametrize(("took", "said"), [("10", True), ("10.0", False)])
+def test_whole_milliseconds_are_told(took: str, said: bool, tmp_path: Path, capfd: Captured) -> None:
+    """bpftrace's biosnoop.bt prints them. A disk's name may have any bytes."""
+    path = tmp_path / "a.txt"
+    text = f"TIME(ms)     DISK    COMM             PID    LAT(ms)\n611  n\xe9 bash  4179  {took}\n"
+    path.write_bytes(text.encode("latin-1"))
+    assert main(["log", str(path)]) == 0
+    err = capfd.readouterr().err
+    assert ("whole milliseconds" in err) == said and "internal" not in err
+
+
 def test_a_line_that_is_cut_off_is_told(tmp_path: Path, capfd: Captured) -> None:
     path = tmp_path / "a.txt"
     path.write_text(f"{listing(False)}2.000000    fio            1\n2.1 fio 1 sda W x 4096 1.0\n")

@@ -244,6 +244,18 @@ def test_the_forms_of_babeltrace(stamps: str, form: str, tmp_path: Path, capfd: 
     assert request["complete_ns"] - request["issue_ns"] == 250_000
 
 
+def test_a_text_that_is_not_in_order(tmp_path: Path, capfd: Captured) -> None:
+    """Two files one after the other: the run begins with the earliest event, not with the first line."""
+    path = tmp_path / "a.txt"
+    early = ftrace(*issued(8, 1))
+    path.write_text(ftrace(*issued(16, 1)).replace(" 100.", " 900.") + early)
+    assert main(["events", str(path)]) == 0
+    assert len(capfd.readouterr().out.splitlines()) == 4
+    assert main(["hist", str(path), "--json"]) == 0
+    (interval,) = json.loads(capfd.readouterr().out)["intervals"]
+    assert interval["begin_ns"] == 0 and interval["end_ns"] > 799 * 10**9
+
+
 def test_block_events_behind_many_others(tmp_path: Path, capfd: Captured) -> None:
     path = tmp_path / "a.perf"
     other = "fio  2664 [001]   793.228815628: block:block_dirty_buffer: 254,0 sector=0 size=4096\n"

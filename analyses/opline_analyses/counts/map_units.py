@@ -27,6 +27,7 @@ _NO_TIME = {
     *("blocks", "pages", "depth", "qd", "qlen", "len", "length", "count", "counts", "cpu", "cpus", "nr", "num"),
     "inflight",
 }
+_COUNTED = re.compile(r"\d(?:ns|us|ms|s)(?![A-Za-z])")  # @lat_100us: its values are numbers of 100 us
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
@@ -35,7 +36,9 @@ def _parts(name: str) -> list[str]:
 
 
 def unit_of(name: str) -> str | None:
-    """ns, us, ms or s; None where the name does not say it, or says two."""
+    """ns, us, ms or s; None where the name does not say it, says two, or a multiple of one."""
+    if _COUNTED.search(name):
+        return None
     found = set()
     for part in _parts(name):
         joined = _JOINED.fullmatch(part)

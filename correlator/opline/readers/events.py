@@ -7,7 +7,6 @@ A text that names disks has no numbers of devices: each name gets one of major 4
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from opline import _core
@@ -123,4 +122,4 @@ def request(insert_ns: int | None, issue_ns: int, complete_ns: int, place: dict[
 def lines_of(file: BinaryIO) -> Iterator[tuple[int, str]]:
     """Numbers and lines, without their ends."""
     for number, line in enumerate(file, 1):
-        yield number, os.fsdecode(line).rstrip("\r\n")
+        yield number, line.decode(errors="backslashreplace").rstrip("\r\n")

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Histograms as text: SystemTap's @hist_log, DTrace's quantize and lquantize, bcc's and libbpf-tools' biolatency,
-bpftrace's hist() and lhist().
+"""Histograms as text: SystemTap's @hist_log, DTrace's quantize and lquantize, bcc's and libbpf-tools' biolatency
+and their other tools, perf-tools' iolatency, bpftrace's hist() and lhist().
 
     value |------------- count      value  --- Distribution --- count     usecs  : count  distribution
      1024 |@@@            17         1024 |@@@                  17       2 -> 3  : 7      |**      |     [2, 4)  7 |@@ |
 
 Tables are of one interval until a title, a time of day, or a table of the same name begins the next one. SystemTap's
 scripts say their unit and their interval; where nothing says the unit, it is SystemTap's us and DTrace's ns. Formats:
-SystemTap's runtime/stat-common.c, libdtrace's dt_consume.c, bcc's src/python/bcc/table.py, bpftrace's src/output.cpp.
+SystemTap's runtime/stat-common.c, libdtrace's dt_consume.c, bcc's src/python/bcc/table.py, bpftrace's src/output.cpp,
+perf-tools' iolatency, whose buckets do not have their upper ends.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ CALLED, HAS = "histograms as text", COUNTS
 SYSTEMTAP = re.compile(r"\s*value \|-+ count\s*")
 DTRACE = re.compile(r"\s*value\s+-+ Distribution -+ count\s*")
 BCC = re.compile(r"\s*(nsecs|usecs|msecs|secs)\s+: count\s+distribution\s*")
+IOLATENCY = re.compile(r"\s*>=\((ns|us|ms|s)\) \.\. <\(\1\)\s*: I/O\s*\|Distribution\s*\|\s*")
 BPFTRACE = re.compile(
     r"\s*+[\[(](\.\.\.|-?\d{1,18}[KMGT]?)(?:, (\.\.\.|-?\d{1,18}[KMGT]?))?[\])]\s++(\d{1,18})\s++\|.*\|\s*+"
 )
@@ -41,7 +43,9 @@ _LENGTH = re.compile(r"measurement time: ([\d.]+) seconds")
 _UNIT = re.compile(r"bucket \((nano|micro|milli)?seconds\)")
 _TIME = re.compile(r"\s*(\d\d):(\d\d):(\d\d)\s*")
 _PROBE = re.compile(r"\s*+\d++\s++\d++\s++[^\s:]*+:\S*+\s*+|\s*+CPU\s++ID\s++FUNCTION:NAME\s*+")
-_NAMED = re.compile(r"(?:disk|flags) = (?:b?')?+(.*?)'?")
+_EVERY = re.compile(r"Tracing block I/O.*\bevery (\d{1,6}) seconds\b.*")
+# bcc's _print_log2_hist: a header and a key. SystemTap's scripts say their filters in this form.
+_NAMED = re.compile(r"(?!avg |IO_)(?:Bucket )?(\w[\w ]{0,30}?) = (?:b?['\"])?+(.*?)['\"]?")
 _MAP = re.compile(r"@(\w*)(?:\[(.*)\])?:\s*")
 _PREFIXES = {"nano": "ns", "micro": "us", "milli": "ms", None: "s"}
 _SCALES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -55,6 +59,7 @@ class _Reader:
         self._told: str | None = None  # that the text says
         self._snapshot: Snapshot | None = None
         self._title: float | None = None
+        self._every: float | None = None
         self._at_us: int | None = None
         self._last_us = 0
         self._name = ""  # of the next table
@@ -85,7 +90,7 @@ class _Reader:
             if fresh == "bpftrace" and self._is_left_out():
                 kind, self._rows = fresh, []
                 continue
-            if fresh in ("systemtap", "dtrace", "bcc", "bpftrace"):
+            if fresh in ("systemtap", "dtrace", "bcc", "iolatency", "bpftrace"):
                 self._left_out = False
                 if self._snapshot is not None and self._name in self._snapshot.groups:
                     yield self._taken()
@@ -124,7 +129,8 @@ class _Reader:
         return usual
 
     def _length_us(self) -> int | None:
-        return round(self._title * SECOND_US) if self._title is not None else None
+        seconds = self._every if self._title is None else self._title
+        return round(seconds * SECOND_US) if seconds else None
 
     def _taken(self) -> Snapshot:
         assert self._snapshot is not None
@@ -146,11 +152,19 @@ class _Reader:
         if bcc := BCC.fullmatch(line):
             self._told = {"nsecs": "ns", "usecs": "us", "msecs": "ms", "secs": "s"}[bcc[1]]
             return "bcc"
+        if (iolatency := IOLATENCY.fullmatch(line)) is not None:
+            self._told = iolatency[1]
+            return "iolatency"
+        if every := _EVERY.fullmatch(line.strip()):
+            self._every = float(every[1])
+            return ""
         if time := _TIME.fullmatch(line):
             self._time(int(time[1]) * 3600 + int(time[2]) * 60 + int(time[3]))
             return "time"
         if named := _NAMED.fullmatch(line.strip()):
-            self._name = named[1] or line.strip().rstrip(":")
+            key = named[2] or line.strip().rstrip(":")
+            key = f"{named[1]} {key}" if key.isdecimal() else key
+            self._name = f"{self._name}, {key}" if self._name else key  # a disk, and its flags
             return "name"
         if named := _MAP.fullmatch(line.strip()):
             self._map = named[1]
@@ -173,6 +187,8 @@ class _Reader:
             return [(-1, 0, count)] if bar[1] == "<" and value <= 0 else [(value, None, count)]
         if kind == "bcc" and (arrow := _ARROW.fullmatch(line)):
             return [(int(arrow[1]), int(arrow[2]) + 1, int(arrow[3]))]
+        if kind == "iolatency" and (arrow := _ARROW.fullmatch(line)):
+            return [(int(arrow[1]), int(arrow[2]), int(arrow[3]))]
         if kind == "bpftrace" and (span := BPFTRACE.fullmatch(line)):
             low = _number(span[1])
             if low is None:
@@ -208,7 +224,7 @@ def probe(head: Head) -> int:
     """CERTAIN where a table begins that is not in one of PyLatencyMap's records."""
     if records.probe(head):
         return NO
-    return CERTAIN if any(head.has_line(pattern) for pattern in (SYSTEMTAP, DTRACE, BCC, BPFTRACE)) else NO
+    return CERTAIN if any(head.has_line(pattern) for pattern in (SYSTEMTAP, DTRACE, BCC, IOLATENCY, BPFTRACE)) else NO
 
 
 def read(asked: Asked) -> Iterator[Snapshot]:

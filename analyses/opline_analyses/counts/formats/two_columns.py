@@ -32,7 +32,7 @@ THOUSANDTHS = 1000
 _NUMBER = r"[-+]?(?:\d{1,64}+(?:\.\d{0,64}+)?|\.\d{1,64}+)(?:[eE][-+]?\d{1,3})?"
 _LINE = re.compile(rf"\s*+({_NUMBER})\s++({_NUMBER})(?:\s.*+)?")
 #: A table of more than two numbers is another tool's: which column is the value is not known.
-_ONLY_TWO = re.compile(rf"\s*+{_NUMBER}\s++{_NUMBER}(?!\s++{_NUMBER}(?:\s|$))(?:\s.*+)?")
+_ONLY_TWO = re.compile(rf"\s*+{_NUMBER}\s++{_NUMBER}(?!\s++(?:.*\s)?{_NUMBER}(?:\s|$))(?:\s.*+)?")
 
 
 def _unit_ns(text: str | None) -> int:

@@ -324,8 +324,12 @@ struct Core::Impl {
 
     [[gnu::always_inline]] void take(const Event &ev) {
         if (steps.next_ns() <= ev.ts_ns) take_steps(ev.ts_ns);
-        if (ev.ts_ns < last_ns) ++out_of_order;
-        else last_ns = ev.ts_ns;
+        if (ev.ts_ns < last_ns) {
+            ++out_of_order;
+            first_ns = std::min(first_ns, ev.ts_ns);  // of a text that is not in order
+        } else {
+            last_ns = ev.ts_ns;
+        }
         stitcher.advance(last_ns);
         BoundClass &cls = *classes[ev.cls];
         if (cls.kind >= ClassKind::kContext && cls.number.slot == kNoSlot) {

@@ -21,7 +21,7 @@ struct PrintFilter {
     };
     std::string form = "text";                                  // text, json, csv
     std::string names = "*";                                    // glob over event names
-    std::int64_t since_ns = 0, until_ns = INT64_MAX;            // [since, until)
+    std::int64_t since_ns = INT64_MIN, until_ns = INT64_MAX;    // [since, until)
     bool since_is_absolute = false, until_is_absolute = false;  // else they count from the first event
     std::uint64_t limit = UINT64_MAX;
     std::vector<Devices> devices, other_devices;  // one of these; none of those

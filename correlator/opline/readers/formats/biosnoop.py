@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from opline.readers.events import EventsReader, lines_of, request
 from opline.readers.registry import CERTAIN, EVENTS, NO
+from opline.talk import talk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,6 +72,7 @@ class BiosnoopReader(EventsReader):
     def events(self, file: BinaryIO) -> Iterator[Event | None]:
         """The steps of each I/O: insert if its time in the queue is there, issue and completion."""
         columns: dict[str, int] | None = None
+        self._whole = True  # no latency has decimals
         for number, line in lines_of(file):
             yield None
             if (header := _columns(line)) is not None:
@@ -80,6 +82,8 @@ class BiosnoopReader(EventsReader):
                 if not found:
                     self.not_understood(number, line)
                 yield from found
+        if columns is not None and self._whole and columns["LAT"] > _UNITS["(us)"]:
+            talk(f"{self._path}: its latencies are whole milliseconds, rounded down.")
 
     def _io(self, columns: dict[str, int], line: str, number: int) -> list[Event]:
         words, names = line.split(), list(columns)
@@ -96,6 +100,7 @@ class BiosnoopReader(EventsReader):
             tid = int(row["PID"])
         except (ValueError, InvalidOperation, OverflowError):
             return []
+        self._whole = self._whole and "." not in row["LAT"]
         place: dict[str, int | str] = {
             "rq": number, "dev": self.device(row["DISK"]), "sector": sector, "nr_sector": size // _SECTOR,
             "rwbs": row.get("TYPE", "N"), "tid": tid, "comm": row["COMM"],

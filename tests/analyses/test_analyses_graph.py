@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 from tests.lib.build_run import P, Rq, RunBuilder
 
 from opline_analyses.cli import main
+from opline_analyses.ops import edges
 from opline_analyses.ops.graph import difference, transition_graph, write_graph
 from opline_analyses.runs.run import Run, open_tables
 from opline_analyses.runs.selection import Selection
@@ -198,3 +200,34 @@ def test_stacked_stages_sum_to_the_latency(tmp_path: Path) -> None:
 def test_plot_refuses_an_unknown_format(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["plot", str(tmp_path), "-o", str(tmp_path / "x.bmp")]) == 2
     assert ".png" in capfd.readouterr().err
+
+
+def test_quantiles_are_measured_values_of_which_few_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each range of ops counts its intervals; only values in the buckets with the quantiles are single ones."""
+    chance = random.Random(5)
+    times = [int(chance.lognormvariate(12, 1)) for _ in range(3000)]
+    run = RunBuilder()
+    for n, ns in enumerate(times):
+        t = 10_000_000 * n
+        run.op(
+            [
+                P("begin", t),
+                P("far", t + ns),
+                P("far#2", t + ns),
+                P("log", t + ns + n, aside=True),
+                P("end", t + 2 * ns),
+            ]
+        )
+    opened = open_tables(run.write(tmp_path / "many"))
+    whole = transition_graph(opened, Selection())
+    assert opened.row("SELECT count(*) FROM aside_steps") == (len(times),)
+    edge, ordered = whole.edges["begin", "far"], sorted(times)
+    assert (edge["p50_ns"], edge["p99_ns"], edge["max_ns"]) == (ordered[1499], ordered[2969], ordered[-1])
+    assert (edge["count"], edge["ops"], edge["total_ns"]) == (3000, 3000, sum(times))
+    assert (whole.edges["far", "log"]["p50_ns"], whole.edges["far", "log"]["p99_ns"]) == (1499, 2969)
+    monkeypatch.setattr(edges, "OPS", 700)
+    again = transition_graph(opened, Selection())
+    assert nx.node_link_data(again, edges="edges") == nx.node_link_data(whole, edges="edges")
+    edges.edges_of(opened, "stages")
+    (held,) = opened.row("SELECT count(*) FROM single")
+    assert 0 < held < 0.05 * len(run.rows["stages"])

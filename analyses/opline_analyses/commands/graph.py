@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 
+from opline import memory
 from opline.errors import UsageError
 from opline_analyses.commands.common import add_output, add_run, add_safe_cells, add_table, opened, output, write
 from opline_analyses.commands.options import add_filters, add_slowest, add_tainted, op_filters
@@ -60,7 +61,9 @@ def _format(args: argparse.Namespace) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Writes the graph or the difference."""
+    memory.keep_little()
     from opline_analyses.ops.graph import change_table, difference, edge_table, transition_graph, write_graph
+    from opline_analyses.runs.database import bounded
 
     form = _format(args)
     if args.diff:
@@ -70,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
             raise UsageError(f"--diff writes text, csv or json, not {form}.")
         graphs = []
         for path in args.diff:
-            with opened(args, path=path, whose=f"{path}: ") as opened_run:
+            with opened(args, path=path, whose=f"{path}: ") as opened_run, bounded(opened_run.con):
                 graphs.append(transition_graph(opened_run, selection(opened_run, op_filters(args)), args.tainted))
         changes = difference(*graphs)
         head = {"schema": "opline graph diff 1", "a": args.diff[0], "b": args.diff[1]}
@@ -79,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if args.run is None:
         raise UsageError("opline graph needs a RUN, or --diff A B.")
-    with opened(args) as opened_run:
+    with opened(args) as opened_run, bounded(opened_run.con):
         graph = transition_graph(opened_run, selection(opened_run, op_filters(args)), args.tainted)
         if form in ("text", "csv"):
             write(args, edge_table(graph), form)

@@ -41,6 +41,7 @@ from opline_analyses.base.result_table import (
     time,
 )
 from opline_analyses.base.text import count_of, percent, us
+from opline_analyses.ops.edges import Edge, asides, edges_of, passed
 from opline_analyses.ops.stages import select_counted
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
@@ -52,34 +53,6 @@ if TYPE_CHECKING:
 else:
     Graph = nx.DiGraph
 
-_QUANTILES = "quantile_disc({0}, [0.5::DECIMAL(4,3), 0.99::DECIMAL(4,3)])"
-
-_BASE = "regexp_replace({0}, '#[0-9]+$', '')"
-
-_EDGES = f"""
-    SELECT {_BASE.format("from_point")} AS source, {_BASE.format("to_point")} AS target,
-           count(*), count(DISTINCT op_id), avg(duration_ns), {_QUANTILES.format("duration_ns")}, max(duration_ns),
-           sum(duration_ns)::HUGEINT, arg_max(stage, duration_ns), arg_max(kind, duration_ns)
-    FROM stages WHERE op_id IN (SELECT op_id FROM counted) GROUP BY source, target
-    ORDER BY quantile_disc(seq, 0.5), avg(seq), source, target"""
-
-_ASIDE = f"""
-    WITH steps AS (
-        SELECT op_id, {_BASE.format("point")} AS point, aside, ts_ns - lag(ts_ns) OVER w AS v,
-               lag({_BASE.format("point")}) OVER w AS before
-        FROM transitions WHERE NOT late AND op_id IN (SELECT op_id FROM counted)
-        WINDOW w AS (PARTITION BY op_id ORDER BY seq))
-    SELECT before, point, count(*), count(DISTINCT op_id), avg(v), {_QUANTILES.format("v")}, max(v)
-    FROM steps WHERE aside AND before IS NOT NULL GROUP BY before, point ORDER BY before, point"""
-
-_NODES = f"""
-    SELECT {_BASE.format("point")} AS p, count(DISTINCT op_id) FROM transitions
-    WHERE NOT late AND op_id IN (SELECT op_id FROM counted) GROUP BY p
-    UNION ALL
-    SELECT p, count(DISTINCT op_id) FROM (SELECT op_id, unnest([from_point, to_point]) AS p FROM stages
-        WHERE request_id IS NOT NULL AND op_id IN (SELECT op_id FROM counted))
-    WHERE p IN ('Q', 'G', 'I', 'D', 'C') GROUP BY p"""
-
 
 def transition_graph(run: Run, which: Selection, tainted: bool = False) -> Graph:
     """The graph of the selected complete ops. Raises OplineError where there is none."""
@@ -88,23 +61,22 @@ def transition_graph(run: Run, which: Selection, tainted: bool = False) -> Graph
         raise OplineError(f"No complete op in {run.given}: {incomplete} incomplete, {touched} tainted.")
     (whole,) = run.row("SELECT sum(latency_ns)::HUGEINT FROM ops WHERE op_id IN (SELECT op_id FROM counted)")
     graph: Graph = nx.DiGraph(run=Path(run.given).resolve().name, ops=n, latency_total_ns=int(whole))
-    counts = dict(run.rows(_NODES))
+    counts = passed(run)
 
     def node(name: str) -> str:
         graph.add_node(name, count=counts.get(name, 0), step=name in BLOCK_STEPS)
         return name
 
-    def edge(row: tuple[Any, ...], **more: Any) -> None:
-        source, target, count, ops, mean, q, largest = row
-        times = {"mean_ns": mean, "p50_ns": q[0], "p99_ns": q[1], "max_ns": largest}
-        graph.add_edge(node(source), node(target), count=count, ops=ops, **times, **more)
+    def add(edge: Edge, **more: Any) -> None:
+        times = {"mean_ns": edge.mean_ns, "p50_ns": edge.p50_ns, "p99_ns": edge.p99_ns, "max_ns": edge.max_ns}
+        graph.add_edge(node(edge.source), node(edge.target), count=edge.number, ops=edge.ops, **times, **more)
 
-    for *first, total, stage, kind in run.rows(_EDGES):
-        shares = {"share": total / whole if whole else 0.0, "critical_share": first[3] / n}
-        edge(tuple(first), total_ns=total, **shares, stage=stage, kind=kind, aside=False)
-    for row in run.rows(_ASIDE):
-        if not graph.has_edge(row[0], row[1]):
-            edge(row, total_ns=0, share=0.0, critical_share=0.0, stage="", kind="aside", aside=True)
+    for edge in sorted(edges_of(run, "stages"), key=lambda edge: (edge.place, edge.source, edge.target)):
+        shares = {"share": edge.total_ns / whole if whole else 0.0, "critical_share": edge.ops / n}
+        add(edge, total_ns=edge.total_ns, **shares, stage=edge.stage, kind=edge.kind, aside=False)
+    for edge in asides(run):
+        if not graph.has_edge(edge.source, edge.target):
+            add(edge, total_ns=0, share=0.0, critical_share=0.0, stage="", kind="aside", aside=True)
     return graph
 
 

@@ -114,15 +114,16 @@ def select_counted(run: Run, which: Selection, tainted: bool) -> tuple[int, int,
     return (n if tainted else n - touched), incomplete, touched
 
 
-def counted_ranges(run: Run) -> Iterator[tuple[int, int]]:
-    """The first and the last number of the counted ops, OPS numbers at a time: a query that joins the stages of all ops
-    holds them.
+def counted_ranges(run: Run, ops: int | None = None) -> Iterator[tuple[int, int]]:
+    """The first and the last number of the counted ops, ``ops`` (OPS) numbers at a time: a query that joins the stages
+    of all ops holds them.
     """
+    ops = ops or OPS
     low, high = run.row("SELECT min(op_id), max(op_id) FROM counted")
     if low is None:
         return
-    for first in range(low, high + 1, OPS):
-        yield first, first + OPS - 1
+    for first in range(low, high + 1, ops):
+        yield first, first + ops - 1
 
 
 def left_out(incomplete: int, tainted: int, counted: bool) -> list[str]:

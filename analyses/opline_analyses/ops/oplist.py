@@ -195,15 +195,16 @@ REQUESTS = """
     WITH own AS (
         SELECT k.op_id, k.request_id, k.shared, k.ambiguous, b.queue_ns, b.merge_ns, b.sector, b.nr_sectors, b.tid,
                b.comm
-        FROM links k LEFT JOIN bios b USING (bio_id)
-        UNION ALL BY NAME SELECT op_id, request_id FROM stages),
+        FROM (SELECT * FROM links SEMI JOIN chunk USING (op_id) WHERE op_id BETWEEN {low} AND {high}) k
+        LEFT JOIN bios b USING (bio_id)
+        UNION ALL BY NAME SELECT op_id, request_id FROM stages SEMI JOIN chunk USING (op_id)
+        WHERE op_id BETWEEN {low} AND {high}),
     l AS (
         SELECT op_id, request_id, count(shared) AS bios, min(queue_ns) AS queue_ns, min(merge_ns) AS merge_ns,
                min(sector) AS sector, sum(nr_sectors)::BIGINT AS nr_sectors, arg_min(tid, queue_ns) AS tid,
                arg_min(comm, queue_ns) AS comm, coalesce(bool_or(shared), true) AS shared,
                coalesce(bool_or(ambiguous), false) AS ambiguous
-        FROM own WHERE op_id BETWEEN {low} AND {high} AND op_id IN (SELECT op_id FROM chunk) AND request_id IS NOT NULL
-        GROUP BY op_id, request_id)
+        FROM own WHERE request_id IS NOT NULL GROUP BY op_id, request_id)
     SELECT l.op_id, r.request_id, r.dev, if(l.bios >= 1 AND l.bios < r.bio_count, l.sector, r.sector),
            if(l.bios >= 1 AND l.bios < r.bio_count, l.nr_sectors, r.nr_sectors), r.sector, r.nr_sectors, r.rwbs,
            coalesce(l.queue_ns, r.queue_ns), l.merge_ns, r.getrq_ns, r.insert_ns, r.issue_ns, r.complete_ns,

@@ -110,10 +110,14 @@ def page_data(
 
 def _stages(run: Run, table: StageTable) -> list[tuple[str, str]]:
     """The stages of all ops with their kinds: those that count in their order, then those of others only."""
-    theirs = " SEMI JOIN ops USING (op_id)" if run.alone else ""
-    kinds = dict(run.rows(f"SELECT stage, min(kind) FROM stages{theirs} GROUP BY stage ORDER BY stage"))
     counted = [row.stage for row in table.stages]
-    return [(name, kinds[name]) for name in (*counted, *(k for k in kinds if k not in set(counted)))]
+    kinds = dict(run.rows("SELECT stage, min(kind) FROM stages GROUP BY stage ORDER BY stage"))
+    others = [name for name in kinds if name not in set(counted)]
+    if run.alone and others:  # those of the run's own ops; few rows, unlike the join of all
+        theirs = "stages SEMI JOIN ops USING (op_id) WHERE list_contains(?, stage)"
+        own = {name for (name,) in run.rows(f"SELECT DISTINCT stage FROM {theirs}", (others,))}
+        others = [name for name in others if name in own]
+    return [(name, kinds[name]) for name in (*counted, *others)]
 
 
 def _checks(run: Run, which: Selection, table: StageTable, rows: int) -> list[checks.Check]:

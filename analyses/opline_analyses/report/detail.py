@@ -118,10 +118,12 @@ def requests_of(run: Run, op_ids: Column) -> dict[str, Column]:
     """
     run.con.execute("CREATE OR REPLACE TEMP TABLE chunk AS SELECT unnest(?::BIGINT[]) AS op_id", [op_ids.tolist()])
     span = {"low": int(op_ids.min()), "high": int(op_ids.max())} if len(op_ids) else {"low": 0, "high": -1}
+    named = f"l({', '.join(('op_id', *REQUEST_COLUMNS))})"
+    # a table of its own: a join knows then that it is the small side
+    run.con.execute(f"CREATE OR REPLACE TEMP TABLE theirs AS SELECT * FROM ({REQUESTS.format(**span)}) AS {named}")
     found = run.con.execute(
-        f"""SELECT l.*, r.op_count, r.in_flight
-            FROM ({REQUESTS.format(**span)}) AS l({", ".join(("op_id", *REQUEST_COLUMNS))})
-            JOIN requests r USING (request_id) ORDER BY l.op_id, l.queue_ns, l.request_id"""
+        """SELECT l.*, r.op_count, r.in_flight FROM theirs l JOIN requests r USING (request_id)
+           ORDER BY l.op_id, l.queue_ns, l.request_id"""
     ).fetchnumpy()
 
     def whole(name: str, absent: int = ABSENT_TIME) -> Column:

@@ -18,6 +18,8 @@ from tests.lib.build_run import P, Rq, RunBuilder
 from opline_analyses.cli import main
 from opline_analyses.ops import edges
 from opline_analyses.ops.graph import difference, transition_graph, write_graph
+from opline_analyses.ops.stages import select_counted
+from opline_analyses.pictures import plot
 from opline_analyses.runs.run import Run, open_tables
 from opline_analyses.runs.selection import Selection
 
@@ -231,3 +233,14 @@ def test_quantiles_are_measured_values_of_which_few_are_held(tmp_path: Path, mon
     edges.edges_of(opened, "stages")
     (held,) = opened.row("SELECT count(*) FROM single")
     assert 0 < held < 0.05 * len(run.rows["stages"])
+
+
+def test_a_picture_of_many_ops_holds_each_class_once(tmp_path: Path) -> None:
+    run = RunBuilder()
+    for n in range(300):
+        run.op([P("begin", 1000 * n), P("end", 1000 * n + 100 + n)], op_class=f"a class with a name {n % 3}")
+    opened = open_tables(run.write(tmp_path / "classes"))
+    select_counted(opened, Selection(), tainted=False)
+    ops = plot._ops(opened)
+    assert ops.classes.tolist() == [f"a class with a name {n % 3}" for n in range(300)]
+    assert len({id(name) for name in ops.classes}) == 3

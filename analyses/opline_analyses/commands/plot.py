@@ -7,6 +7,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from opline import memory
 from opline.errors import UsageError
 from opline.talk import talk
 from opline_analyses.base.files import output_path
@@ -83,6 +84,7 @@ def _check(args: argparse.Namespace) -> None:
 def run(args: argparse.Namespace) -> int:
     """Draws the picture."""
     _check(args)
+    memory.keep_little()
     from opline_analyses.pictures.plot import save
 
     if args.drawn_op is not None:
@@ -91,8 +93,9 @@ def run(args: argparse.Namespace) -> int:
         fig = _distributions(args)
     else:
         from opline_analyses.pictures.plot import figure
+        from opline_analyses.runs.database import bounded
 
-        with opened(args) as opened_run:
+        with opened(args) as opened_run, bounded(opened_run.con):
             fig = figure(opened_run, selection(opened_run, op_filters(args)), _title(args), args.tainted)
     save(fig, args.output, args.dpi)
     talk(f"wrote {args.output}")
@@ -124,12 +127,14 @@ def _one_op(args: argparse.Namespace) -> Figure:
 
 def _distributions(args: argparse.Namespace) -> Figure:
     from opline_analyses.pictures.plot_runs import MOST_RUNS, cdf, series_of, stages
+    from opline_analyses.runs.database import bounded
 
     paths = [args.run, *args.others]
     if len(paths) > MOST_RUNS:
         raise UsageError(f"--with: {len(paths)} runs are more than one picture shows ({MOST_RUNS}).")
     runs = []
     for path in paths:
-        with opened(args, path=path, whose=f"{_name(path)}: " if args.others else "") as opened_run:
+        whose = f"{_name(path)}: " if args.others else ""
+        with opened(args, path=path, whose=whose) as opened_run, bounded(opened_run.con):
             runs.append(series_of(opened_run, selection(opened_run, op_filters(args)), _name(path), args.tainted))
     return (cdf if args.cdf else stages)(runs, _title(args))

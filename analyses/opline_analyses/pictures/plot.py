@@ -27,6 +27,7 @@ from opline_analyses.base.colours import stage_colour
 from opline_analyses.base.files import complete_file
 from opline_analyses.base.text import count_of, duration, percent, plain_us
 from opline_analyses.ops.stages import select_counted, stages_in_order
+from opline_analyses.runs.columns import named
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
 
@@ -96,12 +97,13 @@ class Ops:
 
 
 def _ops(run: Run) -> Ops:
-    data = run.con.execute(
+    data, classes, place = named(
+        run,
         f"""SELECT o.op_id AS n, (o.begin_ns - {run.start_ns()}) AS t, o.latency_ns AS v, coalesce(o.class, '') AS c
-            FROM ops o SEMI JOIN counted USING (op_id) ORDER BY o.begin_ns, o.op_id"""
-    ).fetchnumpy()
-    latencies = np.asarray(data["v"], dtype=np.float64) / NS_PER_US
-    return Ops(np.asarray(data["n"]), np.asarray(data["t"]) / 1e9, latencies, np.asarray(data["c"], dtype=object))
+            FROM ops o SEMI JOIN counted USING (op_id) ORDER BY o.begin_ns, o.op_id""",
+        "c",
+    )
+    return Ops(data["n"], data["t"] / 1e9, data["v"].astype(np.float64) / NS_PER_US, classes[place])
 
 
 def _bands(run: Run, edges: Sequence[float] | None) -> tuple[Any, list[Band]]:

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from tests.analyses.test_why import PLANTED, out_of, planted
 
+from opline_analyses.export import wait_stacks
+from opline_analyses.ops import stages
 from opline_analyses.ops.waited import Spent, brief, spent_on
 from opline_analyses.runs import columns
 from opline_analyses.runs.run import open_tables
@@ -178,3 +180,16 @@ def test_short_waits_join_the_cause_that_is_alike(tmp_path: Path) -> None:
         found = waits_of(run, choose(run, Selection(), slowest_rule("1%")))
         assert found is not None and {c.spent.cause for c in found.causes} == expected
         assert sum(c.spent.path is not None and c.spent.cause is None for c in found.causes) == len(causes) - 1
+
+
+def test_stacks_are_summed_a_range_of_ops_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = open_tables(waiting(JOURNAL).write(tmp_path / "run"))
+    ops, whole = wait_stacks.waited(opened, Selection())
+    found = list(whole)
+    rows = len(list(wait_stacks._rows(opened)))
+    (counted_ns,) = opened.row("SELECT sum(duration_ns)::BIGINT FROM waits SEMI JOIN counted USING (op_id)")
+    assert sum(waited.ns for waited in found) == counted_ns > 0
+    monkeypatch.setattr(stages, "OPS", 5)
+    again, parts = wait_stacks.waited(opened, Selection())
+    assert (again, list(parts)) == (ops, found)
+    assert len(list(wait_stacks._rows(opened))) > rows

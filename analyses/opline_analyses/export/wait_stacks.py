@@ -11,13 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from opline.readers.stacks import Stacks, read_stacks
 from opline.readers.trace import find_stacks
 from opline.talk import shown, talk
 from opline_analyses.base.text import count_of, duration
-from opline_analyses.ops.stages import select_counted
+from opline_analyses.ops.stages import counted_ranges, select_counted
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
 
@@ -27,9 +27,12 @@ _OFFSET = re.compile(r"\+0x[0-9a-f]+")
 _SUMS = """
     SELECT coalesce(o.class, '?'), s.stage, w.stack_id, w.kind = 'cpu' AND w.depth = 0,
            CASE WHEN w.depth = 0 THEN w.instead_comm END, sum(w.duration_ns)::HUGEINT
-    FROM waits w JOIN ops o USING (op_id) SEMI JOIN counted USING (op_id)
-    JOIN stages s ON s.op_id = w.op_id AND s.seq = w.seq
-    WHERE w.duration_ns > 0 GROUP BY ALL ORDER BY ALL"""
+    FROM (SELECT * FROM waits WHERE op_id BETWEEN {first} AND {last} AND duration_ns > 0) w
+    JOIN (SELECT op_id, class FROM ops SEMI JOIN counted USING (op_id) WHERE op_id BETWEEN {first} AND {last}) o
+        USING (op_id)
+    JOIN (SELECT op_id, seq, stage FROM stages WHERE op_id BETWEEN {first} AND {last}) s
+        ON s.op_id = w.op_id AND s.seq = w.seq
+    GROUP BY ALL"""
 
 
 class Waited(NamedTuple):
@@ -61,6 +64,12 @@ def _why_not(stacks: Stacks | None) -> str:
     return f"; without: {', '.join(['waits for a CPU', *short, *beyond])}"
 
 
+def _rows(run: Run) -> Iterator[tuple[Any, ...]]:
+    """Sums of the waits, of a range of ops at a time."""
+    for first, last in counted_ranges(run):
+        yield from run.rows(_SUMS.format(first=first, last=last))
+
+
 def waited(run: Run, which: Selection) -> tuple[int, Iterator[Waited]]:
     """Number of the ops that count, and their waits by stack; says on stderr how much of the time has a stack. Raises
     OplineError if stacks.json is damaged.
@@ -69,7 +78,7 @@ def waited(run: Run, which: Selection) -> tuple[int, Iterator[Waited]]:
     ops, _, _ = select_counted(run, which, False)
     sums: dict[tuple[str, tuple[str, ...]], int] = {}
     whole = with_stack = 0
-    for op_class, stage, number, for_cpu, instead, ns in run.rows(_SUMS):
+    for op_class, stage, number, for_cpu, instead, ns in _rows(run):
         functions = _frames(stacks, number, bool(for_cpu))
         whole += ns
         with_stack += ns if functions else 0

@@ -73,7 +73,7 @@ def test_what_is_missing(tmp_path: Path, capfd: Captured) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["perf_data", "trace_cmd", "fio_report", "ceph_counters"])
+@pytest.mark.parametrize("name", ["fio_report", "ceph_counters"])
 def test_what_no_command_reads_is_said_as_they_say_it(name: str, tmp_path: Path, capfd: Captured) -> None:
     path = tmp_path / "a"
     path.write_bytes(dict(BEGINS)[name])

@@ -39,6 +39,8 @@ BEGINS: tuple[tuple[str, bytes], ...] = (
     ("demo_bench", b'{"tool": "demo-bench", "version": 1}'),
     ("ceph_counters", b'{"osd": {"op_latency": {"avgcount": 4, "sum": 0.02}}}'),
     ("ceph_ops", b'{"ops": [{"initiated_at": "2021-03-03 10:00:00.1", "type_data": {}}], "num_ops": 1}'),
+    ("cephtrace", b"osd 1 pg 2.1 op_r size 8 client 16 tid 15 throttle_lat 2 recv_lat 11 op_lat 13\n"),
+    ("cephtrace", b"  pid  client  tid  pool  pg  acting  w/r  size  latency  object[ops][offset,length]\n"),
     ("biosnoop", b"TIME(s)     COMM  PID  DISK  T SECTOR     BYTES  LAT(ms)\n0.0 a 1 sda R 8 4096 1.0\n"),
     ("iosnoop", b"COMM PID TYPE DEV BLOCK BYTES LATms\na 1 R 8,0 8 4096 1.00\n"),
     ("blkparse", b"  8,0    1        2     0.000000829   697  Q   W 223490 + 8 [kjournald]\n"),

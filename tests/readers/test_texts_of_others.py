@@ -282,23 +282,6 @@ def test_fio_of_every_version(stats: dict[str, Any], count: int, mean_ns: int) -
     assert report.by_class["read"] == (count, mean_ns)
 
 
-@pytest.mark.parametrize(
-    ("head", "command"),
-    [
-        (b"PERFILE2", "perf script -i "),
-        (b"2ELIFREP", "perf script -i "),
-        (b"\x17\x08Dtracing6\0", "trace-cmd report -t -i "),
-    ],
-)
-def test_a_recording_of_another_tool_is_named(head: bytes, command: str, tmp_path: Path, capfd: Captured) -> None:
-    path = tmp_path / "perf.data"
-    path.write_bytes(head + bytes(200))
-    assert main(["requests", str(path)]) == 1
-    said = capfd.readouterr().err.splitlines()
-    assert len(said) == 1
-    assert f"{command}{path}" in said[0]
-
-
 @pytest.mark.parametrize("more", ["", " 12", " 12 0"])
 def test_the_log_of_pgbench(more: str, tmp_path: Path, capfd: Captured) -> None:
     path = tmp_path / "pgbench_log.1"

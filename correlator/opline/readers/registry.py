@@ -4,7 +4,7 @@
 Each format is a module in a folder of formats (docs/internals/inputs.md). It has
 
     CALLED       what people call such an input, for messages: "blktrace's files"
-    HAS          what is in it: EVENTS, COUNTS, VALUES, FIGURES, RUN or NOTHING
+    HAS          what is in it: EVENTS, COUNTS, VALUES, FIGURES or RUN
     probe(head)  CERTAIN, LIKELY or NO, of an input that begins with ``head``
 
 and a function that reads it. An input is of the one format that is certain, else of the likely one; of several the
@@ -54,11 +54,6 @@ if TYPE_CHECKING:
         def front(self, paths: list[str]) -> Front:
             """What reads them."""
 
-    class OtherFormat(Format, Protocol):
-        """One that has NOTHING for opline."""
-
-        ADVICE: str  # what to do; {} stands for the input
-
 
 CERTAIN, LIKELY, NO = 2, 1, 0
 EVENTS = "events"  # of a trace
@@ -66,8 +61,7 @@ COUNTS = "counts"  # histograms
 VALUES = "values"  # a time and a latency each
 FIGURES = "figures"  # what a benchmark reports
 RUN = "run"  # of a trace that is not in it
-NOTHING = "nothing"  # that opline reads
-HAS_IN = (EVENTS, COUNTS, VALUES, FIGURES, RUN, NOTHING)
+HAS_IN = (EVENTS, COUNTS, VALUES, FIGURES, RUN)
 TRACES = ("opline.readers.formats", *table.packages("formats"))  # folders of formats
 
 
@@ -158,12 +152,10 @@ def trace_format(path: StrPath) -> TraceFormat:
 
 
 def refusal(path: StrPath, found: Format) -> str:
-    """What an input is, and which commands take it, or what to do: for those that don't."""
+    """What an input is, and which commands take it: for those that don't."""
     import shlex
 
     named = shlex.quote(str(path))
-    if found.HAS == NOTHING:
-        return f"{path} is {found.CALLED}: {found.ADVICE.replace('{}', named)}."  # type: ignore[attr-defined]
     return f"{path} is {found.CALLED}: {_TAKEN[found.HAS].replace('{}', named)}."
 
 

@@ -262,6 +262,19 @@ def test_what_cannot_be_counted_is_said(tmp_path: Path, capfd: pytest.CaptureFix
     assert counts(document(capfd, "hist", run, "-i", "flushes")) == {"": 1}
 
 
+def test_c2_10_what_has_no_size_is_not_in_the_scripts_histogram(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ios: list[dict[str, Any]] = [{"d": 1, "c": 9}, {"d": 1, "c": 8, "kind": "flush"}, {"d": 1, "c": 7, "kind": "flush"}]
+    run = io_run(tmp_path / "run", ios)
+    text, err = said(capfd, "hist", run, "--style", "hist_log")
+    assert "I/O count: 1" in text
+    assert "2 requests without a size (flushes) are not in it" in err
+    text, err = said(capfd, "hist", run, "--style", "hist_log", "--of", "ops")
+    assert text.startswith("Latency histograms of ops\n") and "Op latency histogram, " in text and "op count: " in text
+    assert "without a size" not in err
+
+
 def test_a_flush_that_another_one_served_is_counted_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """The device had two flushes: the first was for two empty ones that were asked for, the second for a write's."""
     ios: list[dict[str, Any]] = [

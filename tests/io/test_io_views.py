@@ -340,6 +340,26 @@ def test_c7_11_c7_16_sizes_offsets_and_a_map_per_disk(three: Path, said: Said) -
     assert "Heat Map: sda: 2 I/Os" in text and "Heat Map: sdb: 1 I/O," in text
 
 
+def test_c7_16_pictures_of_several_devices(three: Path, said: Said, tmp_path: Path) -> None:
+    said("heatmap", three, "--per-device", "-o", tmp_path / "x.svg")
+    ios = {path.name: path.read_text().count('data-count="') for path in tmp_path.glob("x*.svg")}
+    assert ios == {"x-sda.svg": 2, "x-sdb.svg": 1}
+    assert main(["heatmap", str(three), "--per-device", "--json"]) == 2
+
+
+def test_c7_3_the_defaults_of_trace2heatmap(three: Path, said: Said, tmp_path: Path) -> None:
+    """A column is a second, and there are 50 rows of one height; both can be set."""
+    style = ("heatmap", "--style", "trace2heatmap", "--json")
+    found = json.loads(said(*style, three)[0])
+    assert (found["step_ns"], len(found["rows"])) == (10**9, 50)
+    assert len({high - low for low, high in found["rows"]}) == 1
+    assert json.loads(said(*style, three, "--stepsec=0.5", "--rows=10")[0])["step_ns"] == 500_000_000
+    text = tmp_path / "a.txt"
+    text.write_text("".join(f"{n * 1_000_000} {n}\n" for n in range(100)))
+    found = json.loads(said(*style, text, "--unitstime=us")[0])
+    assert (found["columns"], len(found["rows"])) == (100, 50)
+
+
 def test_c3_7_c3_8_c3_13_colours_of_the_terminal(three: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [step_of(v, 60) for v in (0, 1, 9, 10, 59, 60, 99)] == [0, 1, 1, 2, 6, 6, 6]
     assert (BLUE, RED) == ((15, 51, 45, 39, 33, 27, 21), (15, 226, 220, 214, 208, 202, 196))

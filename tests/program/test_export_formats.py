@@ -225,6 +225,32 @@ def test_lami(demo: Correlated, tmp_path: Path, capfd: pytest.CaptureFixture[str
         assert int(table_of[row[0]["value"]]["p99_ns"]) == row[title.index("p99")]["value"]
 
 
+def test_lami_as_trace_compass_calls_it(demo: Correlated, capfd: pytest.CaptureFixture[str]) -> None:
+    """LamiAnalysis of Trace Compass: the version, what there is, whether the trace fits, then the results of a part."""
+
+    def printed(*options: str) -> str:
+        capfd.readouterr()
+        assert main(["export", "--to", "lami", *options]) == 0
+        return capfd.readouterr().out
+
+    assert printed("--mi-version") == "1.0\n"
+    known = json.loads(printed("--metadata"))
+    assert known["mi-version"] == {"major": 1, "minor": 0} and known["title"] == "opline"
+    assert printed("--test-compatibility", str(demo.path)) == ""
+    classes, stages = json.loads(printed("--output-progress", str(demo.path)))["results"]
+    assert [classes["class"], stages["class"]] == [*known["table-classes"].values()]
+    span = classes["time-range"]
+    begin, end = span["begin"]["value"], span["end"]["value"]
+
+    def ops(*options: str) -> int:
+        found = json.loads(printed("--output-progress", *options, str(demo.path)))["results"][0]
+        return sum(row[1]["value"] for row in found["data"])
+
+    middle = (begin + end) // 2
+    assert 0 < ops("--begin", str(middle)) < ops("--begin", str(begin), "--end", str(end)) <= ops()
+    assert ops("--begin", str(middle)) + ops("--end", str(middle)) == ops()
+
+
 def strings(value: Any) -> Iterator[str]:
     """Every text in a JSON value."""
     if isinstance(value, str):

@@ -118,7 +118,8 @@ def test_radostrace(completes: bool, tmp_path: Path, capfd: Captured) -> None:
     path = tmp_path / "a.log"
     words = {"more": "   Complete", "one": "          1", "open": "          0"} if completes else {}
     path.write_text(CLIENT.format(**{"more": "", "one": "", "open": ""} | words))
-    ops = answer(path, capfd, "SELECT class, object, length_bytes, offset_bytes, latency_ns, complete FROM ops ORDER BY op_id")
+    columns = "class, object, length_bytes, offset_bytes, latency_ns, complete"
+    ops = answer(path, capfd, f"SELECT {columns} FROM ops ORDER BY op_id")
     assert [tuple(op.values()) for op in ops][:2] == [
         ("watch", "rbd_header.374", 0, None, 887_000, True), ("read", "rbd_data.374", 4096, 512, 1_240_000, True),
     ]  # fmt: skip

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
+from opline.talk import talk
 from opline.values import Value
 from opline_analyses.base.filters import major_of
 from opline_analyses.base.given import Given
@@ -106,6 +107,11 @@ def result(
         raise UsageError("--compat is for --style iolatency and iolatency_micro.")
     rows = io_filter.rows_of(run, filters, source_beside(asked, filters))
     series = series_of(rows, interval_ns, count)
+    if asked.style == "hist_log" and filters.of == "requests":  # as the scripts: `if (size <= 0) next`
+        without = io_filter.count_of_rows(run, rows.also("coalesce(bytes, 0) = 0"))
+        rows = rows.also("coalesce(bytes, 0) > 0")
+        if without:
+            talk(f"{without} requests without a size (flushes) are not in it, as in SystemTap's scripts.")
     counted = counted_of(run, asked, rows, series, buckets)
     return fitted(run, asked, filters, Histograms(counted, series, buckets, unit, rows))
 
@@ -218,7 +224,7 @@ def _text(run: Run | None, asked: HistOptions, filters: IoFilters, found: Histog
     counted, series, unit = found.intervals, found.series, found.unit
     names = found.in_order(group for _, cells in counted for group, _ in cells) or [""]
     if asked.style == "hist_log" and begins:
-        yield from _filters(run, filters)
+        yield from _filters(run, filters, found.rows.source.one)
     if asked.style == "latencymap":
         yield from _records([*([(series.first - 1, {})] if begins else []), *counted], series, unit, found.rows)
         return
@@ -246,7 +252,7 @@ def _text(run: Run | None, asked: HistOptions, filters: IoFilters, found: Histog
                 yield from hist.biolatency_lines(mine, unit)
             else:
                 length = f"{series.length_ns(index) / 1e9:g}"
-                yield from hist.hist_log_title(length, hist.whole(mine).count, unit)
+                yield from hist.hist_log_title(length, hist.whole(mine).count, unit, found.rows.source.one)
                 yield from hist.hist_log_lines(mine)
 
 
@@ -276,17 +282,18 @@ def _tables(groups: dict[str, dict[int, Cell]], names: list[str], found: Histogr
             yield ""
 
 
-def _filters(run: Run | None, filters: IoFilters) -> Iterator[str]:
+def _filters(run: Run | None, filters: IoFilters, one: str) -> Iterator[str]:
     from opline_analyses.intervals import hist
     from opline_analyses.runs.devices import device_number
 
     operation = {"reads": 0, "writes": 1}.get(" ".join(filters.io or ()), -1)
-    one = filters.device[0] if run and filters.device and len(filters.device) == 1 else None
-    if one is not None and (major := major_of(one)) is not None:
-        yield from hist.filters_header(filters.size, operation, major, -1)
+    device = filters.device[0] if run and filters.device and len(filters.device) == 1 else None
+    if device is not None and (major := major_of(device)) is not None:
+        yield from hist.filters_header(filters.size, operation, major, -1, one)
         return
-    dev = device_number(run, one) if run and one is not None else None
-    yield from hist.filters_header(filters.size, operation, *((-1, -1) if dev is None else (dev >> 20, dev & 0xFFFFF)))
+    dev = device_number(run, device) if run and device is not None else None
+    numbers = (-1, -1) if dev is None else (dev >> 20, dev & 0xFFFFF)
+    yield from hist.filters_header(filters.size, operation, *numbers, one)
 
 
 COLUMNS = (

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
+import json
+import sys
 
 from opline.errors import OplineError, UsageError
 from opline.talk import talk
@@ -91,7 +94,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser)
     parser.add_argument("--to", choices=FORMATS, required=True, help="the format")
-    where = parser.add_mutually_exclusive_group(required=True)
+    where = parser.add_mutually_exclusive_group()
     where.add_argument(
         "-o", "--output", metavar="FILE", type=output_path, help="the file to write, of ctf a new folder"
     )
@@ -100,10 +103,56 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     )
     add_which(parser)
     add_filters(parser)
+    lami = parser.add_argument_group("of lami, as Trace Compass calls it (External Analyses)")
+    lami.add_argument("--mi-version", action=_Said, help="print the version of the interface")
+    lami.add_argument("--metadata", action=_Said, help="print what there is")
+    lami.add_argument("--test-compatibility", action="store_true", help="exit status 0: RUN can be read")
+    lami.add_argument("--output-progress", action="store_true", help="accepted; no progress is printed")
+    lami.add_argument("--begin", metavar="NS", type=int, help="ops that begin at NS or later, since 1970")
+    lami.add_argument("--end", metavar="NS", type=int, help="ops that begin before NS")
+
+
+class _Said(argparse.Action):
+    """Prints what an option asks, and ends: there need not be a RUN."""
+
+    def __init__(self, option_strings: list[str], dest: str, help: str | None = None) -> None:
+        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, help=help)
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, _namespace: object, _values: object, option: str | None = None
+    ) -> None:
+        """Prints."""
+        from opline_analyses.export import lami
+
+        text = lami.MI_VERSION if option == "--mi-version" else json.dumps(lami.metadata())
+        sys.stdout.write(text + "\n")
+        parser.exit()
+
+
+def _of_lami(args: argparse.Namespace) -> int:
+    """Prints the results, of the part that --begin and --end mean."""
+    from opline_analyses.export import lami
+    from opline_analyses.runs.wall_clock import offset_ns
+
+    with opened(args) as opened_run:
+        if args.test_compatibility:
+            return 0
+        offset = offset_ns(opened_run) or 0
+        for name, at_ns in (("since", args.begin), ("until", args.end)):
+            if at_ns is not None:  # zeros in front: an absolute time
+                setattr(args, name, f"{max(0, at_ns - offset):020d}")
+        out = io.BytesIO()
+        lami.write(opened_run, selection(opened_run, op_filters(args)), out)
+    sys.stdout.write(out.getvalue().decode())
+    return 0
 
 
 def run(args: argparse.Namespace) -> int:
     """Writes the file, or sends the parts."""
+    if args.to == "lami" and args.output is None:
+        return _of_lami(args)
+    if args.output is None and args.send is None:
+        raise UsageError("one of -o FILE and --send URL is needed; only --to lami prints without one.")
     if args.send and args.to not in MEDIA:
         raise UsageError(f"--send is for --to {' and '.join(MEDIA)}: name a file with -o.")
     try:

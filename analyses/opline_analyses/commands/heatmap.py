@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
 from opline.readers.registry import COUNTS
+from opline.talk import talk
 from opline_analyses.base.files import STDOUT
 from opline_analyses.base.quantities import DURATIONS, round_up
 from opline_analyses.base.result_table import json_text
@@ -57,6 +59,7 @@ examples:
   SOURCE | opline heatmap - --style latencymap -n 60
 """
 VALUES = ("latency", "size", "offset")
+TRACE2HEATMAP_ROWS = 50
 COLOURS = ("auto", "never", "256", "true")
 __all__ = ["arguments"]  # the dispatcher asks for it
 
@@ -99,7 +102,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--stepsec", "--interval", metavar="T", help="the width of a column (default: what fits)")
     parser.add_argument("--maxcol", metavar="N", type=positive, help="at most so many columns: the first")
     parser.add_argument("--percentiles", metavar="LIST", help="lines of these (50,99), exact for each column")
-    parser.add_argument("--per-device", action="store_true", help="a map for each device (terminal, CSV)")
+    parser.add_argument("--per-device", action="store_true", help="a map for each device; with -o x.svg x-sda.svg, ...")
     parser.add_argument("--color", choices=COLOURS, default="auto", help="of the terminal (default: what it can)")
     look = parser.add_argument_group("the picture")
     look.add_argument("--title", metavar="TEXT", help="default: Latency Heat Map, Size Heat Map, ...")
@@ -174,8 +177,10 @@ def run(args: argparse.Namespace) -> int:
     """Draws the map."""
     if args.style == "latencymap":
         return run_latencymap(args)
-    if args.style == "trace2heatmap" and args.log is None:
-        args.log = False
+    if args.style == "trace2heatmap":  # its own defaults
+        args.log = False if args.log is None else args.log
+        args.stepsec = args.stepsec or "1"
+        args.rows = args.rows or (None if args.steplat else TRACE2HEATMAP_ROWS)
     kind = kind_as_asked(args.run, args.unitstime)
     if kind is None:
         return _of_run(args)
@@ -210,8 +215,10 @@ def _of_run(args: argparse.Namespace) -> int:
     from opline_analyses.block.io_filter import tables_needed
 
     picture = _is_picture(args) and not args.csv
-    if args.per_device and (picture or args.json):
-        raise UsageError("--per-device is for the terminal and --csv: a picture of one device has -d.")
+    if args.per_device and args.json:
+        raise UsageError("--per-device is for the terminal, --csv and pictures: JSON of one device has -d.")
+    if args.per_device and picture and args.output is None:
+        raise UsageError("--per-device writes a picture for each device: name them with -o FILE.svg.")
     asked, filters = heatmap_options(args), io_filters(args)
     measure = heatmap_of.measure_of(asked)
     width = os.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
@@ -222,7 +229,14 @@ def _of_run(args: argparse.Namespace) -> int:
 
 
 def write(args: argparse.Namespace, rows: io_filter.Rows | None, maps: dict[str, Map], picture: bool) -> None:
-    """The maps by their groups' names, in the form that is asked for."""
+    """The maps by their groups' names, in the form that is asked for; of several devices a picture each."""
+    if picture and getattr(args, "per_device", False):
+        for name, heatmap in maps.items():
+            path = args.output.with_stem(f"{args.output.stem}-{re.sub(r'[^A-Za-z0-9.]+', '_', name)}")
+            with output(path) as out:
+                out.write(drawn(args, rows, heatmap, name, picture).encode())
+            talk(f"wrote {path}")
+        return
     with csv_output(args) if args.csv else output(args.output) as out:
         if args.csv:
             from opline_analyses.pictures.heatmap_cells import table

@@ -39,6 +39,25 @@ STAGES: Json = {
         ("Stage", "string"), ("Kind", "string"), ("Count", "number"), *_TIMES, ("Share of the latency", "ratio")
     ),
 }
+MI_VERSION = "1.0"
+
+
+def metadata() -> Json:
+    """What a viewer asks first (lami.adoc, "Metadata object")."""
+    from opline import __version__
+
+    major, minor, patch, *_ = (*__version__.split("."), "0", "0")
+    return {
+        "mi-version": {"major": 1, "minor": 0},
+        "version": {"major": int(major), "minor": int(minor), "patch": int(patch.partition("+")[0]), "extra": ""},
+        "title": "opline",
+        "description": "Latencies of application operations by class, and their stages",
+        "authors": ["opline"],
+        "tags": ["io", "latency"],
+        "table-classes": {"classes": CLASSES, "stages": STAGES},
+    }
+
+
 _CLASSES = """SELECT class, count(*), avg(latency_ns), max(latency_ns), sum(latency_ns)::HUGEINT
     FROM ops SEMI JOIN counted USING (op_id) GROUP BY class ORDER BY class"""
 

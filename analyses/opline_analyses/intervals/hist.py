@@ -173,10 +173,10 @@ def latencymap_record(
     yield "<end record>"
 
 
-def filters_header(size: str | None, operation: int, major: int, minor: int) -> Sequence[str]:
-    """What the SystemTap script prints first: its filters, -1 for one that is off."""
+def filters_header(size: str | None, operation: int, major: int, minor: int, one: str = "I/O") -> Sequence[str]:
+    """What the SystemTap script prints first: its filters, -1 for one that is off. ``one``: what is counted."""
     return (
-        "Block I/O latency histograms from kernel trace points",
+        "Block I/O latency histograms from kernel trace points" if one == "I/O" else f"Latency histograms of {one}s",
         "Filters:",
         f"    IO_size = {size if size is not None else -1}",
         f"    IO_operation = {operation} (0=read, 1=write, -1=disable filter)",
@@ -186,9 +186,10 @@ def filters_header(size: str | None, operation: int, major: int, minor: int) -> 
     )
 
 
-def hist_log_title(seconds: str, count: int, unit: str) -> Sequence[str]:
-    """What it prints before each histogram."""
+def hist_log_title(seconds: str, count: int, unit: str, one: str = "I/O") -> Sequence[str]:
+    """What it prints before each histogram. ``one``: what is counted."""
+    what, each = ("Block I/O latency", "I/O operations") if one == "I/O" else (f"{one} latency".capitalize(), f"{one}s")
     return (
-        f"Block I/O latency histogram, measurement time: {seconds} seconds, I/O count: {count}",
-        f"Value = latency bucket ({UNITS[unit]}), count=I/O operations in {seconds} seconds",
+        f"{what} histogram, measurement time: {seconds} seconds, {one} count: {count}",
+        f"Value = latency bucket ({UNITS[unit]}), count={each} in {seconds} seconds",
     )

@@ -312,3 +312,17 @@ def test_the_kind_of_time_that_makes_most_of_the_difference_is_named_where_no_st
         run.op(points)
     said = sentence(why(run.write(tmp_path)))
     assert said.endswith("; 67 % of the difference is time at the device: 33 % `data flush`, 33 % `log flush`.")
+
+
+def test_what_a_shorter_stage_would_give(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Each op's own time in the stage less 30 %: the planted stage of the two slow ops, and `two` of all others."""
+    path = planted().write(tmp_path / "run")
+    text = out_of(capfd, "why", path, "--all")
+    (found,) = json.loads(out_of(capfd, "why", path, "--json"))["forecasts"]
+    two = np.array([30_000 + n + (900_000 if n in PLANTED else 0) for n in range(OPS)])
+    now, then = two + 70_000, two * 0.7 + 70_000
+    assert (found["stage"], found["shorter_by"]) == ("two", 0.3)
+    assert found["mean_ns"] == pytest.approx(now.mean()) and found["mean_if_ns"] == pytest.approx(then.mean())
+    rank = OPS * 99 // 100 - 1
+    assert found["p99_ns"] == np.sort(now)[rank] and found["p99_if_ns"] == pytest.approx(np.sort(then)[rank])
+    assert "if two were 30 % shorter: mean " in text

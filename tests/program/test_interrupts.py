@@ -254,3 +254,30 @@ except KeyboardInterrupt:
 """
     done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.stderr) == ("raised again\n", "")
+
+
+def _children(pid: int) -> list[int]:
+    return [int(n) for n in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@pytest.mark.parametrize("number", ENDING)
+def test_babeltrace2_that_does_not_answer_holds_no_signal_up(
+    number: signal.Signals, trace: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Its process is stopped, and what it has sent is not read to the end: the command ends, and it with it."""
+    argv = [*PROGRAM, "events", str(trace("fio-libaio-qd16-hdd-bfq")), "--reader", "bt2"]
+    process = subprocess.Popen(
+        argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        preexec_fn=lambda: [signal.signal(n, signal.SIG_DFL) for n in ENDING],
+    )  # fmt: skip
+    assert process.stdout is not None
+    process.stdout.read(1)  # its output is a pipe that nobody empties from here on
+    (child,) = _children(process.pid)
+    os.kill(child, signal.SIGSTOP)
+    process.send_signal(number)
+    assert process.wait(timeout=30) == 128 + number
+    process.stdout.close()
+    assert process.stderr is not None
+    with process.stderr:
+        assert process.stderr.read() == b""
+    assert not Path(f"/proc/{child}").exists()

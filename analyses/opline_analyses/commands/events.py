@@ -130,9 +130,13 @@ def run(args: argparse.Namespace) -> int:
     front, _ = choose(find_traces(args.trace), reader_wanted(args.reader))
     with csv_output(args) if args.csv else output(args.output) as out:
         printer = _core.Printer(out.fileno(), json.dumps(wanted | table.providers()))
-        for _ in front.read(printer):
-            if printer.done():
-                break
+        try:
+            for _ in front.read(printer):
+                if printer.done():
+                    break
+        except OplineError:
+            printer.finish()  # what was read before
+            raise
         ended = not printer.done()
         printed, failed, length_ns = printer.finish()
         if failed == errno.EPIPE:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import io
-import json
 import sys
 
 from opline.errors import OplineError, UsageError
@@ -124,7 +123,7 @@ class _Said(argparse.Action):
         """Prints."""
         from opline_analyses.export import lami
 
-        text = lami.MI_VERSION if option == "--mi-version" else json.dumps(lami.metadata())
+        text = lami.MI_VERSION if option == "--mi-version" else lami.metadata()
         sys.stdout.write(text + "\n")
         parser.exit()
 

@@ -42,12 +42,12 @@ STAGES: Json = {
 MI_VERSION = "1.0"
 
 
-def metadata() -> Json:
-    """What a viewer asks first (lami.adoc, "Metadata object")."""
+def metadata() -> str:
+    """What a viewer asks first, as JSON (lami.adoc, "Metadata object")."""
     from opline import __version__
 
     major, minor, patch, *_ = (*__version__.split("."), "0", "0")
-    return {
+    found: Json = {
         "mi-version": {"major": 1, "minor": 0},
         "version": {"major": int(major), "minor": int(minor), "patch": int(patch.partition("+")[0]), "extra": ""},
         "title": "opline",
@@ -56,6 +56,7 @@ def metadata() -> Json:
         "tags": ["io", "latency"],
         "table-classes": {"classes": CLASSES, "stages": STAGES},
     }
+    return json.dumps(found)
 
 
 _CLASSES = """SELECT class, count(*), avg(latency_ns), max(latency_ns), sum(latency_ns)::HUGEINT

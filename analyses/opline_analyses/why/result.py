@@ -13,6 +13,7 @@ from opline_analyses.client.schedule import document as document_of
 from opline_analyses.ops.stages import left_out
 from opline_analyses.ops.waited import spent_on
 from opline_analyses.why.brief import brief_lines
+from opline_analyses.why.forecast import forecast_lines, forecasts
 from opline_analyses.why.separators import what_separates
 from opline_analyses.why.tail import ahead_of_them, tail_blame
 from opline_analyses.why.tail_text import cause_lines, caused_sentence, percentile_lines
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from opline_analyses.base.result_table import Part
     from opline_analyses.client.schedule import Corrected
     from opline_analyses.runs.run import Run
+    from opline_analyses.why.forecast import Forecast
     from opline_analyses.why.separators import Separation
     from opline_analyses.why.sets import Sets
     from opline_analyses.why.tail import Tail
@@ -67,6 +69,7 @@ class _Found(NamedTuple):
     loop: int | None
     schedule: Corrected | None
     waits: Waits | None
+    forecasts: list[Forecast]
 
 
 def _document(w: Why, found: _Found) -> dict[str, Any]:
@@ -102,6 +105,7 @@ def _document(w: Why, found: _Found) -> dict[str, Any]:
             {**c.spent._asdict(), **c._asdict(), "spent": spent_on(c.spent), "stages": dict(c.stages)}
             for c in found.waits.causes
         ],
+        "forecasts": [vars(f) for f in found.forecasts],
         "rhythms": [{"owner": r.owner, **r.bursts._asdict()} for r in found.rhythms],
         "commands": found.commands,
     }
@@ -140,6 +144,7 @@ def _lines(w: Why, found: _Found) -> Iterator[Part]:
     yield from cause_lines(t)
     yield ""
     yield from percentile_lines(t)
+    yield from forecast_lines(found.forecasts)
     yield ""
     yield from separation_lines(found.separation, w)
     yield from when_lines(found.bursts, found.companions, found.rhythms)
@@ -175,7 +180,7 @@ def result(
     tail = tail_blame(run, sets)
     beside = _Found(
         tail, what_separates(run), *when_slow(run), rhythms(run, ahead_of_them(tail)), commands, closed_loop(run),
-        corrected_latencies(run, every_ns), waits_of(run, sets),
+        corrected_latencies(run, every_ns), waits_of(run, sets), forecasts(run, w),
     )  # fmt: skip
     return of_items(
         _columns(), rows, totals=1, found=w, text=lambda _: fitted((_lines if everything else _brief)(w, beside)),

@@ -6,6 +6,7 @@
 
 #include "core/printer.hpp"
 #include "guarded.hpp"
+#include "reader_parts.hpp"
 #include "sink_feed.hpp"
 #include "type_slots.hpp"
 
@@ -59,7 +60,7 @@ PyObject *printer_done(PyObject *self, PyObject *) { return PyBool_FromLong(prin
 
 PyObject *printer_finish(PyObject *self, PyObject *) {
     opline::Printer &printer = printer_of(self);
-    printer.finish();
+    opline::python::unlocked([&] { return printer.finish(); });
     const auto printed = static_cast<unsigned long long>(printer.printed());
     if (printer.length_ns() == opline::kNoTime) return Py_BuildValue("(KiO)", printed, printer.error(), Py_None);
     return Py_BuildValue("(KiL)", printed, printer.error(), static_cast<long long>(printer.length_ns()));

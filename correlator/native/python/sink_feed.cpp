@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "guarded.hpp"
+#include "reader_parts.hpp"
 
 namespace opline::python {
 namespace {
@@ -99,7 +100,10 @@ PyObject *feed_event(SinkFeed &feed, PyObject *args) {
         Event ev{cls, 0, stream, kNoCpu, ts_ns, slots.data()};
         if (cpu != Py_None) ev.cpu = static_cast<std::uint32_t>(PyLong_AsUnsignedLong(cpu));
         if (PyErr_Occurred()) return nullptr;
-        feed.to.events(&ev, &ev + 1);
+        unlocked([&] {  // a printer writes, into a pipe that may be full for long
+            feed.to.events(&ev, &ev + 1);
+            return true;
+        });
         Py_RETURN_NONE;
     });
 }

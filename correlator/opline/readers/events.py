@@ -13,6 +13,7 @@ from opline import _core
 from opline.errors import TraceError
 from opline.readers import pipes
 from opline.readers.lines import LinesReader
+from opline.talk import talk
 from opline.values import Value
 
 if TYPE_CHECKING:
@@ -92,6 +93,10 @@ class EventsReader(LinesReader):
         self._unreadable += 1
         if self._unreadable <= _TOLD:
             self._messages.append(f"{self._path}, line {number}: not understood: {line.strip()[:120]}")
+
+    def tell_no_times(self, how: str = "") -> None:
+        """On stderr, that the lines have no time; ``how``: the options of the tool that print one."""
+        talk(f"{self._path} has no times{how}: rates and intervals of it mean nothing.")
 
     def device(self, name: str) -> int:
         """The number of a device: its own, of MAJOR,MINOR or MAJOR:MINOR; of a name one that stands for it."""

@@ -69,8 +69,6 @@ Printer::Printer(int fd, PrintFilter filter) : fd_(fd), filter_(std::move(filter
     form_->head(buffer_);
 }
 
-Printer::~Printer() { flush(); }
-
 ClassPlan Printer::add_class(const ClassDecl &decl) {
     Class c;
     c.written.name = decl.name;

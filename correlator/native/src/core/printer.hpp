@@ -35,9 +35,9 @@ PrintFilter print_filter(const std::string &json);
 
 class Printer final : public EventSink {
   public:
-    // Writes to fd, which stays the caller's. Write errors are kept: see error().
+    // Writes to fd, which stays the caller's. Write errors are kept: see error(). What was not written by finish() is
+    // not: whoever is interrupted must not wait for a full pipe.
     Printer(int fd, PrintFilter filter);
-    ~Printer() override;
     Printer(const Printer &) = delete;
     Printer &operator=(const Printer &) = delete;
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from opline.readers.events import EventsReader, lines_of, request
 from opline.readers.registry import CERTAIN, EVENTS, NO
-from opline.talk import talk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +74,7 @@ class IosnoopReader(EventsReader):
                 start, end = header[1] is not None, header[2] is not None
                 pattern = re.compile(f"{_TIME} +" * (start + end) + _REST)
                 if not (start or end):
-                    talk(f"{self._path} has no times (iosnoop -s, -t): rates and intervals of it mean nothing.")
+                    self.tell_no_times(" (iosnoop -s, -t)")
                 continue
             if pattern is None or not line.strip() or line.startswith(("Tracing ", "Ending ")):
                 continue

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 from opline.readers.events import Event, EventsReader, lines_of
 from opline.readers.registry import CERTAIN, EVENTS, NO
-from opline.talk import talk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,7 +88,7 @@ class CephtraceReader(EventsReader):
                     self.not_understood(number, line)
                 continue
             if begin_ns == _ORIGIN_NS:
-                talk(f"{self._path} has no times: rates and intervals of it mean nothing.")
+                self.tell_no_times()
             end_ns = begin_ns + int(found["took"]) * _US
             said = found.groupdict()
             what = said.get("object") or f"osd.{said.get('osd')} pg {said.get('pg')} client {found['client']}"

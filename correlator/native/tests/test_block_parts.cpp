@@ -2,7 +2,6 @@
 // The parts of a block matcher, each fed alone with the parts below it (block/engine.hpp).
 #include <doctest/doctest.h>
 
-#include "block/contests.hpp"
 #include "block/flushes.hpp"
 #include "block/lost_requests.hpp"
 #include "block/merges.hpp"
@@ -24,8 +23,9 @@ struct Parts {
             missed.emplace_back(begin_ns, end_ns);
         };
         hooks.owner_ended = [this](const Owner &owner) { return owner.op == ended_op ? m.last_ns - 1 : kNoTime; };
-        hooks.waiter_ended = [this](const Request &r) {
-            return !r.owners.empty() && r.owners.front().op == ended_op ? m.last_ns - 1 : kNoTime;
+        hooks.waiter = [this](const Request &r) {
+            const bool ended = !r.owners.empty() && r.owners.front().op == ended_op;
+            return Waiter{true, ended ? m.last_ns - 1 : kNoTime};
         };
     }
     // The next event, 10 ns after the one before.
@@ -151,13 +151,17 @@ TEST_CASE("requests: no interval is negative") {
     CHECK(p.m.counts.interval_violations == 1);
 }
 
-TEST_CASE("finder: of two requests of one place the first is taken, and both are ambiguous") {
+TEST_CASE("finder: of two requests of one place the first is found, and both fit as well") {
     Parts p;
     const Index first = p.issued(100), second = p.issued(100);
     const Found found = p.finder.request_for(p.next(BlockKind::kRqComplete, 100), BlockKind::kRqComplete);
     CHECK(found.index == first);
     CHECK(found.ambiguous);
-    CHECK(p.requests[second].r.ambiguous);
+    std::vector<Index> equals;
+    p.finder.fit_as_well(p.next(BlockKind::kRqComplete, 100), first, equals);
+    REQUIRE(equals.size() == 2);
+    CHECK(equals[0] == first);
+    CHECK(equals[1] == second);
     CHECK_FALSE(p.finder.request_for(p.next(BlockKind::kRqComplete, 500), BlockKind::kRqComplete));
 }
 
@@ -210,18 +214,6 @@ TEST_CASE("merges: a pointer moves a bio to the request that has it") {
     CHECK(p.bios[bio].request == right);
     CHECK(p.requests[wrong].r.bios.size() == 1);
     CHECK(p.m.counts.corrected_merges == 1);
-}
-
-TEST_CASE("contests: a waiter that went on had the completion that another request got") {
-    Parts p;
-    Contests contests(p.m, p.evidence, p.requests);
-    const Index first = p.issued(100), second = p.issued(100);  // ops 1 and 2
-    CHECK_FALSE(contests.any());
-    contests.note_contested(p.next(BlockKind::kRqComplete, 100), first);
-    CHECK(contests.any());
-    CHECK(contests.exchanged(p.next(BlockKind::kRqComplete, 100)) == kNil);  // both wait
-    p.ended_op = 2;
-    CHECK(contests.exchanged(p.next(BlockKind::kRqComplete, 100)) == second);
 }
 
 TEST_CASE("reissues: a second issue of one place is the same request, until a second completion tells two apart") {

@@ -156,11 +156,12 @@ TEST_CASE("checks: a batch's end says that a request is done, once batches have 
     p.links.add(1).batch = batch;
     Request request;
     request.bios = {1};
-    CHECK(p.checks.waiter_ended(request) == kNoTime);
+    CHECK_FALSE(p.checks.waiter(request).known);
     for (int n = 0; n < 8; ++n) p.checks.note_batch(*batch, 2000);
-    CHECK(p.checks.waiter_ended(request) == 3000);
+    CHECK(p.checks.waiter(request).known);
+    CHECK(p.checks.waiter(request).ended_ns == 3000);
     for (int n = 0; n < 2; ++n) p.checks.note_batch(*batch, 4000);  // done after it closed
-    CHECK(p.checks.waiter_ended(request) == kNoTime);
+    CHECK_FALSE(p.checks.waiter(request).known);
 }
 
 TEST_CASE("requests: an op gets the cut with the Q of its own bio") {

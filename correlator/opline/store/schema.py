@@ -321,7 +321,7 @@ TABLES: tuple[TableSpec, ...] = (
         (
             "confidence",
             "dict",
-            "high: thread and place of the data agree; medium: one rule; low: ambiguous, events lost, map changed.",
+            "high: thread and place of the data agree; medium: one rule, or order; low: ambiguous, events lost, map changed.",
         ),
         ("bytes", "u64", "Bytes of the op in the bio; absent if unknown."),
         ("shared", "bool", "The bio also serves other ops: of a batch, or of a sync that covers several."),

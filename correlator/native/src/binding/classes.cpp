@@ -206,6 +206,7 @@ void bind_other_class(BoundClass &c, std::string_view name, Slots &slots, const 
                providers.own_name(name) == "watermark") {
         c.kind = ClassKind::kContext;
         if (wanted.sched) bind_sched(c, name, slots);
+        else if (name == "sched_waking") bind_waking(c, slots);
     } else if (starts_with(name, kBpfSched)) {
         c.kind = ClassKind::kContext;
         c.plan.time_slot = slots.want("ktime");

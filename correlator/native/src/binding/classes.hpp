@@ -165,6 +165,7 @@ struct BoundClass {
     std::int32_t dev_slot = kNoSlot, diskname_slot = kNoSlot;  // kDeviceName
     std::int32_t count_slot = kNoSlot;                         // kCollectorLost
     SchedSlots sched;
+    bool only_wakes = false;  // of kSchedWake: states are not wanted
     ProcessSlots process;
     NumberSlots number;
     FateCounts fates{};

@@ -5,6 +5,13 @@
 
 namespace opline {
 
+void bind_waking(BoundClass &c, Slots &slots) {
+    c.kind = ClassKind::kSchedWake;
+    c.sched.wake = Wake::kWaking;
+    c.only_wakes = true;
+    c.sched.tid = slots.want_payload({"tid", "pid"});
+}
+
 void bind_sched(BoundClass &c, std::string_view name, Slots &slots) {
     if (name == "sched_switch") {
         c.kind = ClassKind::kSchedSwitch;

@@ -17,7 +17,7 @@ Index Bios::make(const BlockEvent &e, std::uint64_t sector, std::uint32_t nr_sec
     rec.ordinal = m_.now;
     rec.cpu = e.cpu;
     Bio &b = rec.bio;
-    b.id = ++m_.numbers.bio;
+    b.id = ++m_.shared.bio;
     b.dev = e.dev;
     b.sector = sector;
     b.nr_sectors = nr_sectors;

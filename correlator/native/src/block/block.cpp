@@ -54,8 +54,8 @@ BlockEvent as_flush(BlockEvent e) {
 }  // namespace
 
 struct BlockModel::Impl {
-    Impl(BlockMatch m, Hooks h, BlockNumbers *numbers)
-        : match(m), hooks(std::move(h)), main(m == BlockMatch::kPointer, &hooks, numbers) {}
+    Impl(BlockMatch m, Hooks h, BlockShared *shared)
+        : match(m), hooks(std::move(h)), main(m == BlockMatch::kPointer, &hooks, shared) {}
 
     BlockMatch match;
     Hooks hooks;
@@ -86,8 +86,8 @@ struct BlockModel::Impl {
     }
 };
 
-BlockModel::BlockModel(BlockMatch match, Hooks hooks, BlockNumbers *numbers)
-    : impl_(std::make_unique<Impl>(match, std::move(hooks), numbers)) {}
+BlockModel::BlockModel(BlockMatch match, Hooks hooks, BlockShared *shared)
+    : impl_(std::make_unique<Impl>(match, std::move(hooks), shared)) {}
 BlockModel::~BlockModel() = default;
 
 Fate BlockModel::event(const BlockEvent &e) {
@@ -125,6 +125,10 @@ void BlockModel::passed(std::int64_t ts_ns) {
     m.main.pass(ts_ns, ++m.ordinal);
     if (m.other) m.other->pass(ts_ns, m.ordinal);
 }
+
+void BlockModel::woken(std::int32_t tid, std::uint32_t cpu, std::int64_t ts_ns) { impl_->main.woken(tid, cpu, ts_ns); }
+
+void BlockModel::decide(std::int64_t now_ns) { impl_->main.decide(now_ns); }
 
 void BlockModel::finish() {
     impl_->main.finish();

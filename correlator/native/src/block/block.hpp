@@ -156,6 +156,7 @@ struct RequestState {
     std::uint64_t flushed_by = 0;   // Request::id of the last flush that it waited for. The flush lists the bios that
                                     // wait for it, but each bio's own request is the one that it was made into
     bool ambiguous = false;         // a step could have belonged to another request as well
+    bool by_order = false;          // only the order of what went on behind it says that the completion is its own
     bool reused = false;            // closed because its pointer came back: its completion is missing
     bool unseen = false;            // no program of the collector saw its completion: no record of it is lost
 };
@@ -163,6 +164,13 @@ struct RequestState {
 struct Request : RequestState {
     std::vector<std::uint64_t> bios;  // Bio::id, first to last
     std::vector<Owner> owners;        // distinct, in order
+};
+
+// Whether an op, a sync or a batch is known to wait for a request, and when that ended: the request was done by then.
+// kNoTime: it has not ended, as far as is known.
+struct Waiter {
+    bool known = false;
+    std::int64_t ended_ns = kNoTime;
 };
 
 // How often two independent rules agree, per hop. `pointer_only` and `sector_only`: only one rule had an answer.
@@ -203,9 +211,11 @@ struct DeviceFacts {
     std::optional<bool> fua;                         // queue/fua: it takes FUA writes, so no flush follows them
 };
 
-// The numbers of bios and requests that were given last. Models of several hosts share them.
-struct BlockNumbers {
-    std::uint64_t bio = 0, request = 0;
+// What models of several hosts share.
+struct BlockShared {
+    std::uint64_t bio = 0, request = 0;  // numbers that were given last
+    std::uint64_t undecided = 0;         // completions that are nobody's yet
+    bool has_wakes = false;              // the traces have sched_waking
 };
 
 class BlockModel {
@@ -223,14 +233,14 @@ class BlockModel {
         // In that interval a step must have happened that is not in the trace. `of`: the completion of this request,
         // whose other steps are known; nullptr: whose step it is, is not.
         std::function<void(const Request *of, std::uint32_t dev, std::int64_t begin_ns, std::int64_t end_ns)> missed;
-        // When an op that waits for the request has ended: it was done by then. kNoTime: none has, as far as is known.
-        std::function<std::int64_t(const Request &)> waiter_ended;
+        // Who waits for the request.
+        std::function<Waiter(const Request &)> waiter;
         // When the owner's op has ended; kNoTime likewise.
         std::function<std::int64_t(const Owner &)> owner_ended;
     };
 
-    // `numbers`: shared with other models, and longer there than this one; nullptr: its own.
-    BlockModel(BlockMatch match, Hooks hooks, BlockNumbers *numbers = nullptr);
+    // `shared`: with other models, and longer there than this one; nullptr: its own.
+    BlockModel(BlockMatch match, Hooks hooks, BlockShared *shared = nullptr);
     ~BlockModel();
     BlockModel(const BlockModel &) = delete;
     BlockModel &operator=(const BlockModel &) = delete;
@@ -249,6 +259,11 @@ class BlockModel {
     void whole();
     // The same for an event about no bio and no request (kPlug, kUnplug): time goes on.
     void passed(std::int64_t ts_ns);
+    // sched_waking: the thread is woken on that CPU. Of requests of one place the one that completed there last is its
+    // own.
+    void woken(std::int32_t tid, std::uint32_t cpu, std::int64_t ts_ns);
+    // An op that is to settle has ended: whose the completions are that it waited for is decided now.
+    void decide(std::int64_t now_ns);
     // End of the trace: everything open is reported through the hooks.
     void finish();
     const BlockCounts &counts() const;

@@ -23,17 +23,6 @@ void Contests::note_contested_flush(const BlockEvent &e, Index by) {
         if (w != by && may_be_its(requests_[w])) contend(requests_[w], {e.ts_ns, e.cpu, owners.front()});
 }
 
-// A completion fitted several requests of one place: what the others need to know, should it have been theirs.
-void Contests::note_contested(const BlockEvent &e, Index by) {
-    const auto &owners = requests_[by].r.owners;
-    any_ = true;
-    unsigned seen = 0;
-    for (Index i = requests_.places().first({e.dev, e.sector}); i != kNil && seen < kChainLimit;
-         i = requests_[i].by_start.next, ++seen)
-        if (i != by && requests_[i].in_device)
-            contend(requests_[i], {e.ts_ns, e.cpu, owners.empty() ? Owner{} : owners.front()});
-}
-
 void Contests::contend(ReqRec &rec, const Contested &completion) {
     constexpr std::size_t kMost = 64;
     if (rec.contested.size() >= kMost) rec.contested.erase(rec.contested.begin());
@@ -45,20 +34,6 @@ const Contested *Contests::contested_by_one_that_waits(const ReqRec &rec) const 
     const auto waits = [this](const Contested &c) { return !evidence_.has_ended(c.by); };
     const auto it = std::find_if(rec.contested.rbegin(), rec.contested.rend(), waits);
     return it == rec.contested.rend() ? nullptr : &*it;
-}
-
-// The request whose completion another one got: whoever waits for it has gone on, and who waits for the other has not.
-// So the completion at hand is the other's.
-Index Contests::exchanged(const BlockEvent &e) const {
-    unsigned seen = 0;
-    for (Index i = requests_.places().first({e.dev, e.sector}); i != kNil && seen < kChainLimit;
-         i = requests_[i].by_start.next, ++seen) {
-        const ReqRec &rec = requests_[i];
-        const bool fits = rec.in_device && rec.remaining == e.nr_sectors && same_direction(rec.op, e.rwbs);
-        if (!fits || rec.contested.empty() || evidence_.left_ns(rec) == kNoTime) continue;
-        if (contested_by_one_that_waits(rec)) return i;
-    }
-    return kNil;
 }
 
 }  // namespace opline::block_model

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Completions that fitted several requests: whose each was, should a waiter go on without its own.
+// Completions that fitted several requests behind a flush: whose each was, should a waiter go on without its own.
 #pragma once
 #include "block/requests.hpp"
 
@@ -10,11 +10,8 @@ class Contests {
     Contests(Matching &m, StepEvidence &evidence, Requests &requests)
         : m_(m), evidence_(evidence), requests_(requests) {}
 
-    bool any() const { return any_; }
-    void note_contested(const BlockEvent &, Index by);
     void note_contested_flush(const BlockEvent &, Index by);
     const Contested *contested_by_one_that_waits(const ReqRec &) const;
-    Index exchanged(const BlockEvent &) const;
 
   private:
     static void contend(ReqRec &, const Contested &);
@@ -22,7 +19,6 @@ class Contests {
     Matching &m_;
     StepEvidence &evidence_;
     Requests &requests_;
-    bool any_ = false;  // some request had a completion that fitted another as well
 };
 
 }  // namespace opline::block_model

@@ -14,6 +14,7 @@ bool is_flush_op(const BlockEvent &e) { return (e.rwbs & rwbs::kFlush) != 0 && e
 }  // namespace
 
 void Engine::finish() {
+    decide_completions(true);
     lost_.find_overdue();
     while (requests_.oldest() != kNil) {
         if (requests_[requests_.oldest()].r.complete_ns == kNoTime) ++m_.counts.incomplete_at_end;
@@ -38,6 +39,10 @@ Fate Engine::apply(const BlockEvent &e, std::uint64_t ordinal) {
     if (m_.concludes) m_.said = {};
     pass(e.ts_ns, ordinal);
     flushes_.runs().saw(e.cpu, ordinal);
+    if (undecided_.any()) {
+        undecided_.passed(e.cpu);
+        decide_completions(false);
+    }
     return step(e);
 }
 
@@ -264,13 +269,6 @@ Fate Engine::complete(const BlockEvent &e) {
     ++m_.counts.completions;
     if (e.nr_sectors == 0) return flushes_.complete_empty(e);
     if (e.sector == kNoSector) return flushes_.complete_passthrough(e);
-    if (const Index i = contests_.any() && !m_.rq_of(e) ? contests_.exchanged(e) : kNil; i != kNil) {
-        const Contested *its = contests_.contested_by_one_that_waits(requests_[i]);
-        BlockEvent own = e;
-        own.ts_ns = its->at_ns;
-        own.cpu = its->cpu;
-        return completed_whole(own, i);
-    }
     Found found = finder_.request_for(e, BlockKind::kRqComplete);
     if (!found && !m_.rq_of(e)) found.index = reissues_.second_of_reissue(e);
     if (!found) found.index = completed_unissued(e);
@@ -282,6 +280,16 @@ Fate Engine::complete(const BlockEvent &e) {
     }
     const Index i = found.index;
     ReqRec &rec = requests_[i];
+    if (found.ambiguous) {
+        finder_.fit_as_well(e, i, equals_);
+        if (found.tainted)
+            for (Index equal : equals_) requests_[equal].r.ambiguous = true;
+        if (equals_.size() > 1 && undecided_.hold(e, equals_)) {
+            m_.says(Conclusion::Hop::kComplete, rec.issue_ordinal, false, true);
+            return requests_.fate_of(rec);
+        }
+        for (Index equal : equals_) requests_[equal].r.ambiguous = true;
+    }
     evidence_.check_issued(e, rec);
     m_.says(Conclusion::Hop::kComplete, rec.issue_ordinal ? rec.issue_ordinal : rec.ordinal, found.by_pointer,
             rec.r.ambiguous);
@@ -296,8 +304,33 @@ Fate Engine::complete(const BlockEvent &e) {
         requests_.places().rekey(i, rec.start + e.nr_sectors, rec.remaining - e.nr_sectors);
         return requests_.fate_of(requests_[i]);
     }
-    if (found.ambiguous) contests_.note_contested(e, i);
     return completed_whole(e, i);
+}
+
+void Engine::woken(std::int32_t tid, std::uint32_t cpu, std::int64_t ts_ns) {
+    if (Undecided::Decision d; undecided_.woken(tid, cpu, ts_ns, d)) give(d);
+}
+
+void Engine::decide(std::int64_t now_ns) {
+    if (!undecided_.any()) return;
+    m_.last_ns = std::max(m_.last_ns, now_ns);
+    decide_completions(false);
+}
+
+void Engine::decide_completions(bool at_end) {
+    for (Undecided::Decision d; undecided_.next(d, at_end);) give(d);
+}
+
+void Engine::give(const Undecided::Decision &d) {
+    if (d.request == kNil) {
+        ++m_.counts.unmatched_complete;
+        return;
+    }
+    using Shown = Undecided::Shown;
+    for (const Index i : d.unsure) requests_[i].r.ambiguous = true;
+    requests_[d.request].r.by_order = d.shown == Shown::kByOrder || d.shown == Shown::kByWake;
+    evidence_.check_issued(d.event, requests_[d.request]);
+    completed_whole(d.event, d.request);
 }
 
 Fate Engine::completed_whole(const BlockEvent &e, Index i) {

@@ -14,19 +14,22 @@
 #include "block/lost_requests.hpp"
 #include "block/merges.hpp"
 #include "block/reissues.hpp"
+#include "block/undecided.hpp"
 
 namespace opline::block_model {
 
 class Engine {
   public:
     // hooks: nullptr for a matcher that only concludes.
-    Engine(bool pointers, const BlockModel::Hooks *hooks, BlockNumbers *numbers = nullptr)
-        : m_(pointers, hooks, numbers) {}
+    Engine(bool pointers, const BlockModel::Hooks *hooks, BlockShared *shared = nullptr)
+        : m_(pointers, hooks, shared) {}
     Engine(const Engine &) = delete;
 
     // ordinal: of the event, from 1, rising.
     Fate apply(const BlockEvent &, std::uint64_t ordinal);
     void pass(std::int64_t ts_ns, std::uint64_t ordinal);  // the same for one that is about no bio and no request
+    void woken(std::int32_t tid, std::uint32_t cpu, std::int64_t ts_ns);  // BlockModel::woken
+    void decide(std::int64_t now_ns);
     void finish();
 
     const Conclusion &said() const { return m_.said; }
@@ -46,6 +49,8 @@ class Engine {
     Fate requeue(const BlockEvent &);
     Fate complete(const BlockEvent &);
     Fate completed_whole(const BlockEvent &, Index);
+    void decide_completions(bool at_end);
+    void give(const Undecided::Decision &);
     Index completed_unissued(const BlockEvent &);
     Index issue_of_bios(const BlockEvent &);
     Fate rq_remap(const BlockEvent &);
@@ -59,6 +64,8 @@ class Engine {
     Merges merges_{m_, evidence_, bios_, requests_, finder_};
     Reissues reissues_{m_, bios_, requests_, finder_};
     Contests contests_{m_, evidence_, requests_};
+    Undecided undecided_{m_, evidence_, requests_};
+    std::vector<Index> equals_;  // requests that the completion at hand fits equally well
     Flushes flushes_{m_, bios_, requests_, evidence_, contests_};
 };
 

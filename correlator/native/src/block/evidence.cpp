@@ -40,9 +40,13 @@ void StepEvidence::missed_completion(ReqRec &rec, std::int64_t begin_ns) {
     missed(rec.r.dev, begin_ns, m_.last_ns, known ? &rec : nullptr);
 }
 
+Waiter StepEvidence::waiter(const ReqRec &rec) const {
+    return m_.hooks && m_.hooks->waiter ? m_.hooks->waiter(rec.r) : Waiter{};
+}
+
 // When whoever waits for the request has gone on without it; kNoTime: nobody has.
 std::int64_t StepEvidence::left_ns(const ReqRec &rec) const {
-    const std::int64_t ended_ns = m_.hooks && m_.hooks->waiter_ended ? m_.hooks->waiter_ended(rec.r) : kNoTime;
+    const std::int64_t ended_ns = waiter(rec).ended_ns;
     return ended_ns != kNoTime && ended_ns < m_.last_ns ? ended_ns : kNoTime;
 }
 

@@ -16,6 +16,7 @@ class StepEvidence {
     void missed(std::uint32_t dev, std::int64_t begin_ns, std::int64_t end_ns, const ReqRec *of = nullptr);
     bool is_unseen(ReqRec &);
     void missed_completion(ReqRec &, std::int64_t begin_ns);
+    Waiter waiter(const ReqRec &) const;
     std::int64_t left_ns(const ReqRec &) const;
     bool has_ended(const Owner &) const;
     bool too_long(const Device &, std::int64_t begin_ns, std::int64_t end_ns) const;

@@ -50,8 +50,7 @@ Found Finder::choose(const Place &place, Rank rank, bool tie_decides, bool mark,
         const auto wins_tie = [&] {  // against the one found so far
             if (tie == Tie::kFirst) return false;
             if (tie == Tie::kLastOfPlug) return (r & kInHands) != 0;
-            const std::uint64_t mine = requests_[i].issue_ordinal, best_one = requests_[found.index].issue_ordinal;
-            return tie == Tie::kIssuedFirst ? mine < best_one : mine > best_one;
+            return requests_[i].issue_ordinal < requests_[found.index].issue_ordinal;
         };
         if (r > best || (r == best && wins_tie())) {
             best = r;
@@ -73,6 +72,7 @@ Found Finder::choose(const Place &place, Rank rank, bool tie_decides, bool mark,
     }
     if (fits < 2 && !tainted) return found;
     found.ambiguous = true;
+    found.tainted = tainted;
     if (!mark) return found;
     requests_[found.index].r.ambiguous = true;
     seen = 0;
@@ -154,6 +154,22 @@ bool Finder::can_be_about(const BlockEvent &e, const ReqRec &q) const {
     return first == 0 || first == bio;
 }
 
+int Finder::rank_to_complete(const BlockEvent &e, const ReqRec &q) const {
+    if (q.completed || !can_be_about(e, q) || q.remaining < e.nr_sectors) return 0;
+    const bool by_cpu = e.cpu != kNoCpu && q.device->order.keeps_cpu();
+    return (q.step == Step::kIssued ? 16 : 0) + (q.remaining == e.nr_sectors ? 8 : 4) +
+           (by_cpu && q.r.issue_cpu == e.cpu ? 2 : 0);
+}
+
+void Finder::fit_as_well(const BlockEvent &e, Index best, std::vector<Index> &found) {
+    found.clear();
+    const int rank = rank_to_complete(e, requests_[best]);
+    unsigned seen = 0;
+    for (Index i = requests_.places().first({e.dev, e.sector}); i != kNil && seen < kChainLimit;
+         i = requests_[i].by_start.next, ++seen)
+        if (rank_to_complete(e, requests_[i]) == rank && !presumed_lost(requests_[i])) found.push_back(i);
+}
+
 Found Finder::request_at(const BlockEvent &e, BlockKind kind) {
     const auto fits = [&](const ReqRec &q) { return can_be_about(e, q); };
     const auto own = [&](const ReqRec &q) { return e.tid >= 0 && q.r.queue_tid == e.tid ? 1 : 0; };
@@ -192,34 +208,9 @@ Found Finder::request_at(const BlockEvent &e, BlockKind kind) {
                 return (q.step == Step::kIssued ? 8 : 0) + (q.remaining == e.nr_sectors ? 4 : 2);
             },
             false);
-    default: {
-        Device &d = m_.devices.of(e.dev);
-        const bool by_cpu = e.cpu != kNoCpu && d.order.keeps_cpu();
-        const Tie tie = d.order.last_in_first_out() ? Tie::kIssuedLast : Tie::kIssuedFirst;
-        const Found found = choose(
-            place,
-            [&](const ReqRec &q) {
-                if (!fits(q) || q.remaining < e.nr_sectors) return 0;
-                return (q.step == Step::kIssued ? 16 : 0) + (q.remaining == e.nr_sectors ? 8 : 4) +
-                       (by_cpu && q.r.issue_cpu == e.cpu ? 2 : 0);
-            },
-            false, true, tie);
-        if (found && !found.ambiguous) note_order(d, place, found.index);
-        return found;
-    }
-    }
-}
-
-// A request completes that nothing else of its place can be taken for: before or after it was its turn.
-void Finder::note_order(Device &d, const Place &place, Index completed) {
-    const ReqRec &rec = requests_[completed];
-    if (!rec.in_device) return;
-    unsigned seen = 0;
-    for (Index i = requests_.places().first(place); i != kNil && seen < kChainLimit; ++seen) {
-        const ReqRec &other = requests_[i];
-        i = other.by_start.next;
-        if (&other != &rec && other.in_device && !presumed_lost(other))
-            other.issue_ordinal < rec.issue_ordinal ? d.order.note_later_first() : d.order.note_earlier_first();
+    default:
+        return choose(
+            place, [&](const ReqRec &q) { return rank_to_complete(e, q); }, false, false, Tie::kIssuedFirst);
     }
 }
 

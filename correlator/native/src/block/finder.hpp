@@ -15,17 +15,19 @@ class Finder {
     // `mark`: of several that fit, each is ambiguous from now on.
     Found merge_target(const BlockEvent &, bool front, bool mark);
     bool can_be_about(const BlockEvent &, const ReqRec &) const;
+    // Requests that the completion fits as well as this one, itself among them.
+    void fit_as_well(const BlockEvent &, Index best, std::vector<Index> &found);
     // The request leaves its thread's plug with this event: the order of the plug is learned.
     void note_insert(const BlockEvent &e, const ReqRec &rec) { note(inserts_, e, rec); }
     void note_issue(const BlockEvent &e, const ReqRec &rec) { note(issues_, e, rec); }
 
   private:
-    enum class Tie : std::uint8_t { kFirst, kLastOfPlug, kIssuedFirst, kIssuedLast };
+    enum class Tie : std::uint8_t { kFirst, kLastOfPlug, kIssuedFirst };
     template <class Rank>
     Found choose(const Place &, Rank rank, bool tie_decides, bool mark = true, Tie = Tie::kFirst);
     bool covers(const ReqRec &, const BlockEvent &) const;
     bool presumed_lost(const ReqRec &);
-    void note_order(Device &, const Place &, Index completed);
+    int rank_to_complete(const BlockEvent &, const ReqRec &) const;
     void note(PlugOrder &order, const BlockEvent &e, const ReqRec &rec) const {
         if (rec.step == Step::kAllocated && rec.r.queue_tid == e.tid && !rec.r.ambiguous)
             order.note(e.tid, rec.ordinal, m_.now);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The order in which a kernel and a device take requests. No event tells it: it is learned from requests that nothing
-// else can be taken for.
+// The order in which a thread gives its requests to the device, and what a device does with all of them. No event tells
+// it: it is learned from requests that nothing else can be taken for.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -34,7 +34,7 @@ class PlugOrder {
     std::uint64_t last_first_ = 0, first_first_ = 0;
 };
 
-// Where and in which order a device completes what was issued.
+// Where a device completes what was issued, and how soon.
 class CompletionOrder {
   public:
     // A request that no other fits was issued by one CPU and completed on the other.
@@ -44,12 +44,6 @@ class CompletionOrder {
     }
     // BlockDevices with a queue per CPU (NVMe) complete where they were issued. Not believed any more once one did not.
     bool keeps_cpu() const { return kept_ >= kLearned && !changed_; }
-
-    // Of two requests of one place at the device the one that was issued later, or earlier, has completed: known where
-    // direction or length tells them apart.
-    void note_later_first() { ++last_first_; }
-    void note_earlier_first() { ++first_first_; }
-    bool last_in_first_out() const { return last_first_ > first_first_; }
 
     // So many requests of the device completed between the issue and the completion of one.
     void note_overtaken(std::uint64_t completions) {
@@ -71,7 +65,6 @@ class CompletionOrder {
   private:
     std::uint64_t kept_ = 0;
     bool changed_ = false;
-    std::uint32_t first_first_ = 0, last_first_ = 0;
     std::array<std::uint32_t, 32> overtaken_{};  // a count per power of two
 };
 

@@ -27,6 +27,7 @@ struct Found {
     Index index = kNil;
     bool ambiguous = false;
     bool by_pointer = false;
+    bool tainted = false;  // an ambiguous one beside it may have taken its step
     explicit operator bool() const { return index != kNil; }
 };
 
@@ -62,14 +63,14 @@ class BlockDevices {
 };
 
 struct Matching {
-    Matching(bool pointers, const BlockModel::Hooks *hooks, BlockNumbers *numbers = nullptr)
-        : pointers(pointers), hooks(hooks), numbers(numbers ? *numbers : own_numbers) {}
+    Matching(bool pointers, const BlockModel::Hooks *hooks, BlockShared *shared = nullptr)
+        : pointers(pointers), hooks(hooks), shared(shared ? *shared : own_shared) {}
     Matching(const Matching &) = delete;
 
     const bool pointers;                   // by pointer, falling back on sectors where an event has none
     const BlockModel::Hooks *const hooks;  // nullptr: the matcher only concludes
-    BlockNumbers own_numbers;
-    BlockNumbers &numbers;
+    BlockShared own_shared;
+    BlockShared &shared;
     bool numbered = false;  // BlockModel::numbered
     std::uint64_t now = 0;  // ordinal of the event at hand
     std::int64_t last_ns = kNoTime, first_ns = kNoTime;

@@ -168,6 +168,7 @@ struct FlushCpu {
 
 struct Device {
     std::uint32_t in_flight = 0, most_in_flight = 0;
+    std::uint32_t undecided = 0;  // completions of those that are counted in flight, whose each is is not decided
     std::uint64_t completions = 0;
     CompletionOrder order;
     bool misses_completions = false;            // many never come: what is at the device is not known
@@ -227,6 +228,7 @@ struct ReqState {
     bool at_start = false, at_end = false;  // in the chains
     bool listed = false;                    // in one of its device's lists
     bool in_device = false;                 // counted in flight
+    bool completed = false;                 // one of several undecided completions is its own
     bool is_flush = false;                  // the flush machinery's own request
     bool empty_flush = false;               // made of a flush bio: completes without ever being issued
     bool waits_flush = false;               // in its device's flush_waiters

@@ -86,10 +86,10 @@ void Requests::begin_issue(const BlockEvent &e, Index i) {
     if (rec.r.first_issue_ns == kNoTime) {
         evidence_.took(d, rec.r.getrq_ns, e.ts_ns);
         rec.r.first_issue_ns = e.ts_ns;
-        rec.r.in_flight = d.in_flight;
+        rec.r.in_flight = d.in_flight - d.undecided;
     }
     rec.dev_completions = d.completions;
-    if (!rec.in_device) d.most_in_flight = std::max(d.most_in_flight, ++d.in_flight);
+    if (!rec.in_device) d.most_in_flight = std::max(d.most_in_flight, ++d.in_flight - d.undecided);
     rec.in_device = true;
 }
 
@@ -103,7 +103,7 @@ Index Requests::make(const BlockEvent &e, std::uint64_t sector, std::uint32_t nr
     rec.remaining = nr_sectors;
     rec.op = e.rwbs & kDirection;
     Request &r = rec.r;
-    r.id = ++m_.numbers.request;
+    r.id = ++m_.shared.request;
     r.dev = e.dev;
     r.sector = nr_sectors > 0 ? sector : kNoSector;
     r.nr_sectors = nr_sectors;

@@ -88,6 +88,7 @@ ClassPlan Core::add_class(const ClassDecl &decl) {
             impl_->converted || (decl.domain == Domain::kKernel && decl.name.find(':') != std::string::npos);
     }
     if (bound.kind == ClassKind::kOffCpu) impl_->collects_states = true;
+    if (bound.kind == ClassKind::kSchedWake && bound.sched.wake == Wake::kWaking) impl_->blocks.expect_wakes();
     if (bound.kind == ClassKind::kProcess && !bound.process.of_all) impl_->population.told();
     impl_->thread_names.add_class(bound.comm_slot);
     impl_->classes.push_back(std::make_unique<BoundClass>(std::move(bound)));

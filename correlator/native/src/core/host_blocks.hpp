@@ -26,6 +26,9 @@ class HostBlocks {
             if (of == host) return *model;
         return add(host);
     }
+    void expect_wakes() { shared_.has_wakes = true; }
+    // A completion is nobody's yet: wake-ups and ends of ops show whose it is.
+    bool any_undecided() const { return shared_.undecided != 0; }
     // Collectors hand on whole requests, which is known before the first event. In a joined run hosts differ.
     void whole() {
         if (!several_) models_.front().second->whole();
@@ -42,12 +45,12 @@ class HostBlocks {
 
   private:
     BlockModel &add(std::uint32_t host) {
-        return *models_.emplace_back(host, std::make_unique<BlockModel>(match_, hooks_, &numbers_)).second;
+        return *models_.emplace_back(host, std::make_unique<BlockModel>(match_, hooks_, &shared_)).second;
     }
     BlockMatch match_;
     bool several_;
     BlockModel::Hooks hooks_;
-    BlockNumbers numbers_;
+    BlockShared shared_;
     std::vector<std::pair<std::uint32_t, std::unique_ptr<BlockModel>>> models_;
 };
 

@@ -143,7 +143,7 @@ struct Core::Impl {
                   [this](const Request *of, std::uint32_t dev, std::int64_t begin_ns, std::int64_t end_ns) {
                       if (!converted) missed(dev, begin_ns, end_ns, 1, of);
                   },
-                  [this](const Request &r) { return linker.checks().waiter_ended(r); },
+                  [this](const Request &r) { return linker.checks().waiter(r); },
                   [this](const Owner &owner) { return linker.checks().end_of(owner.op); }}),
           attributor(plan, strings, stitcher.thread_points(), identities.threads.hosts),
           no_block_events(strings.intern("no_block_events")),
@@ -151,6 +151,7 @@ struct Core::Impl {
           lost_kind(strings.intern("unknown")) {}
 
     void settle(Op &op) {
+        if (blocks.any_undecided()) blocks.each([this](std::uint32_t, BlockModel &model) { model.decide(last_ns); });
         if (attributor.attribute(op, scratch)) ++ops_by_shape;
         stitcher.details().name_late(op, scratch.first_tid);
         SettledOp settled{op, scratch};
@@ -297,17 +298,13 @@ struct Core::Impl {
     }
 
     void sched_event(const BoundClass &, const Event &);
+    void woken(const BoundClass &, const Event &);
     void follow_event(const BoundClass &, const Event &);
     void forget_states();
     void states_lost(std::int64_t until_ns) { sched.lost(until_ns), waits.lost(); }
     void place_told(const BoundClass &, const Event &);
 
-    // Could events of threads' states be missing where this stream's are?
-    bool carries_states(std::uint32_t stream) const {
-        const StreamDecl &at = streams[stream];
-        if (at.domain == Domain::kKernel) return true;
-        return collects_states && (sched_events == 0 || at.channel == streams[sched_stream].channel);
-    }
+    bool carries_states(std::uint32_t stream) const;
 
     // The collector and the CPU that number the event.
     std::uint64_t counter_of(const BoundClass &cls, const Event &ev) const {
@@ -332,7 +329,8 @@ struct Core::Impl {
         }
         stitcher.advance(last_ns);
         BoundClass &cls = *classes[ev.cls];
-        if (cls.kind >= ClassKind::kContext && cls.number.slot == kNoSlot) {
+        const bool passes = cls.kind >= ClassKind::kContext || (cls.only_wakes && !blocks.any_undecided());
+        if (passes && cls.number.slot == kNoSlot) {
             ++cls.fates[static_cast<std::size_t>(cls.kind == ClassKind::kIgnored ? Fate::kIgnored : Fate::kContext)];
             return;
         }
@@ -350,10 +348,7 @@ struct Core::Impl {
         ++cls.fates[static_cast<std::size_t>(fate)];
     }
 
-    void learn_thread(const BoundClass &cls, const Event &ev) {
-        if (const auto reused = identities.learn(cls.thread, ev, current_host))
-            stitcher.forget_thread(current_host, *reused, ev.ts_ns);
-    }
+    void learn_thread(const BoundClass &, const Event &);
 
     Fate dispatch(BoundClass &cls, const Event &ev) {
         switch (cls.kind) {
@@ -380,8 +375,11 @@ struct Core::Impl {
         case ClassKind::kThread: learn_thread(cls, ev); return Fate::kContext;
         case ClassKind::kCgroup:
         case ClassKind::kFilePath: place_told(cls, ev); return Fate::kContext;
-        case ClassKind::kSchedSwitch:
         case ClassKind::kSchedWake:
+            if (cls.sched.wake == Wake::kWaking && blocks.any_undecided()) woken(cls, ev);
+            if (!cls.only_wakes) sched_event(cls, ev);
+            return Fate::kContext;
+        case ClassKind::kSchedSwitch:
         case ClassKind::kOffCpu: sched_event(cls, ev); return Fate::kContext;
         case ClassKind::kFollow:
         case ClassKind::kFollowLost: follow_event(cls, ev); return Fate::kContext;

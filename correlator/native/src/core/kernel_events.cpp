@@ -16,6 +16,16 @@ void Core::Impl::cpu_named(std::int64_t cpu) {
     missing("CPU " + std::to_string(cpu), Domain::kKernel, kNoTime, kNoTime, 0);
 }
 
+void Core::Impl::learn_thread(const BoundClass &cls, const Event &ev) {
+    if (const auto reused = identities.learn(cls.thread, ev, current_host))
+        stitcher.forget_thread(current_host, *reused, ev.ts_ns);
+}
+
+void Core::Impl::woken(const BoundClass &cls, const Event &ev) {
+    const std::int64_t tid = identities.threads.of_root(current_host, number_in(ev, cls.sched.tid, -1));
+    blocks.here(current_host).woken(static_cast<std::int32_t>(tid), ev.cpu, ev.ts_ns);
+}
+
 // The thread that a completion wakes may have waited for the request.
 void Core::Impl::request_ended(const Request &r) {
     if (sched_events == 0 || r.complete_ns == kNoTime || !tables.keeps_waits()) return;

@@ -4,6 +4,13 @@
 
 namespace opline {
 
+// Could events of threads' states be missing where this stream's are?
+bool Core::Impl::carries_states(std::uint32_t stream) const {
+    const StreamDecl &at = streams[stream];
+    if (at.domain == Domain::kKernel) return true;
+    return collects_states && (sched_events == 0 || at.channel == streams[sched_stream].channel);
+}
+
 void Core::Impl::lost_in(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns) {
     linker.discarded(begin_ns, end_ns);
     lost_ends.lost_in(stream, begin_ns, end_ns);

@@ -19,13 +19,15 @@ enum class Confidence : std::uint8_t { kLow, kMedium, kHigh };
 // | any                                                    | doubtful    | low        |
 // | the thread, and the place: sector, extent or page      | neither     | high       |
 // | one of the two alone, a batch, or the bio's parent bio | neither     | medium     |
+// | any                                                    | by order    | medium     |
 //
-// ambiguous: another op, bio or request fits as well. doubtful: events are missing where the link was made.
-constexpr Confidence confidence_of(std::uint32_t rules, bool ambiguous, bool doubtful) {
+// ambiguous: another op, bio or request fits as well. doubtful: events are missing where the link was made. by order:
+// several requests fitted the completion, and the order of what went on behind it says whose it is.
+constexpr Confidence confidence_of(std::uint32_t rules, bool ambiguous, bool doubtful, bool by_order) {
     if (ambiguous || doubtful) return Confidence::kLow;
     const bool thread = (rules & rule::kThread) != 0;
     const bool place = (rules & (rule::kSector | rule::kExtent | rule::kPage)) != 0;
-    return thread && place ? Confidence::kHigh : Confidence::kMedium;
+    return thread && place && !by_order ? Confidence::kHigh : Confidence::kMedium;
 }
 
 constexpr std::string_view name_of(Confidence confidence) {

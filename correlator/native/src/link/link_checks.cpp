@@ -26,22 +26,24 @@ bool LinkChecks::impossible(const BioLink &link, std::int64_t getrq_ns, std::int
     return link.waited_for && complete_ns != kNoTime && complete_ns > end_ns;
 }
 
-std::int64_t LinkChecks::waiter_ended(const BioLink &link) const {
-    if (link.sync) return link.sync->batch->end_ns;
-    if (link.chosen != 0) return link.waited_for ? end_of(link.chosen) : kNoTime;
-    if (!link.batch) return kNoTime;
+Waiter LinkChecks::waiter(const BioLink &link) const {
+    if (link.sync) return {true, link.sync->batch->end_ns};
+    if (link.chosen != 0) return link.waited_for ? Waiter{true, end_of(link.chosen)} : Waiter{};
+    if (!link.batch) return {};
     const BatchWaits *waits = batch_waits_.find(link.batch->space);
-    return waits && waits->nearly_always() ? link.batch->end_ns : kNoTime;
+    return waits && waits->nearly_always() ? Waiter{true, link.batch->end_ns} : Waiter{};
 }
 
-std::int64_t LinkChecks::waiter_ended(const Request &r) const {
-    std::int64_t first_ns = kNoTime;
+Waiter LinkChecks::waiter(const Request &r) const {
+    Waiter first;
     for (auto id : r.bios) {
         const BioLink *link = links_.link_of(id);
-        const std::int64_t end_ns = link ? waiter_ended(*link) : kNoTime;
-        if (end_ns != kNoTime && (first_ns == kNoTime || end_ns < first_ns)) first_ns = end_ns;
+        const Waiter own = link ? waiter(*link) : Waiter{};
+        first.known = first.known || own.known;
+        if (own.ended_ns != kNoTime && (first.ended_ns == kNoTime || own.ended_ns < first.ended_ns))
+            first.ended_ns = own.ended_ns;
     }
-    return first_ns;
+    return first;
 }
 
 // Its bytes were in flight when another thread wrote the pages, and it did not wait for them: they are written back for

@@ -14,8 +14,8 @@ class LinkChecks {
 
     // When the op has ended for good; kNoTime: it has not, as far as is known.
     std::int64_t end_of(std::uint64_t ref) const;
-    // When an op that waits for the request has ended; kNoTime likewise.
-    std::int64_t waiter_ended(const Request &) const;
+    // Who waits for the request: of several the one that ended first.
+    Waiter waiter(const Request &) const;
     void check(BioLink &, std::int64_t getrq_ns, std::int64_t complete_ns);
     void check_process(const BioLink &, std::uint64_t op, std::uint32_t rules);
     // A request of the batch was done.
@@ -33,7 +33,7 @@ class LinkChecks {
         bool nearly_always() const { return waited >= 8 && waited >= 8 * went_on; }
     };
     bool impossible(const BioLink &, std::int64_t getrq_ns, std::int64_t complete_ns) const;
-    std::int64_t waiter_ended(const BioLink &) const;
+    Waiter waiter(const BioLink &) const;
     static void postpone(BioLink &);
 
     Linking &l_;

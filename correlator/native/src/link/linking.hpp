@@ -63,7 +63,7 @@ struct BioLink {
     bool ambiguous = false, doubtful = false;  // another op could claim it; a map changed or events are lost
     // Of its request, once that is done.
     std::int64_t issue_ns = kNoTime, complete_ns = kNoTime;
-    bool request_ambiguous = false;
+    bool request_ambiguous = false, request_by_order = false;
 };
 
 // Bytes of a file, or of a raw device's user: no journal, no inode.
@@ -90,7 +90,7 @@ struct LinkRow {
     std::uint64_t op = 0;  // serial
     std::uint32_t rules = 0;
     std::uint64_t bytes = 0;  // 0: not known
-    bool shared = false, ambiguous = false, doubtful = false;
+    bool shared = false, ambiguous = false, doubtful = false, by_order = false;
     std::uint64_t ref = 0;  // of the op, in the table of those that are not settled
 };
 

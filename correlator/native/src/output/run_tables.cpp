@@ -292,8 +292,8 @@ std::uint32_t RowWords::rules(std::uint32_t rules) {
     return rule_sets_[rules];
 }
 
-std::uint32_t RowWords::confidence(std::uint32_t rules, bool ambiguous, bool doubtful) {
-    const Confidence confidence = confidence_of(rules, ambiguous, doubtful);
+std::uint32_t RowWords::confidence(std::uint32_t rules, bool ambiguous, bool doubtful, bool by_order) {
+    const Confidence confidence = confidence_of(rules, ambiguous, doubtful, by_order);
     return word(confidences_[static_cast<std::size_t>(confidence)], name_of(confidence));
 }
 
@@ -306,7 +306,7 @@ void RunTables::link(const LinkRow &l, const BatchBio &bio) {
         .i64_if(links::request_id, has_request, static_cast<std::int64_t>(bio.request))
         .dict(links::evidence, words_.rules(l.rules))
         .dict_or_absent(links::request_evidence, has_request ? words_.match(bio.by_pointer) : 0)
-        .dict(links::confidence, words_.confidence(l.rules, l.ambiguous, l.doubtful))
+        .dict(links::confidence, words_.confidence(l.rules, l.ambiguous, l.doubtful, l.by_order))
         .u64_if(links::bytes, l.bytes != 0, l.bytes)
         .flag(links::shared, l.shared)
         .flag(links::ambiguous, l.ambiguous);
@@ -326,7 +326,7 @@ void RunTables::deferred(const DeferredRow &d, const Bio &b, const BioLink &link
         .i32_if(deferred::tid, b.tid >= 0, display_number(b.tid))
         .dict_or_absent(deferred::comm, b.comm);
     row.dict(deferred::evidence, words_.rules(rule::kPage))
-        .dict(deferred::confidence, words_.confidence(rule::kPage, d.ambiguous, d.doubtful))
+        .dict(deferred::confidence, words_.confidence(rule::kPage, d.ambiguous, d.doubtful, false))
         .flag(deferred::shared, d.shared)
         .flag(deferred::ambiguous, d.ambiguous);
 }

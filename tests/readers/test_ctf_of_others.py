@@ -88,6 +88,24 @@ def test_what_metadata_may_be_written_with(tmp_path: Path, capfd: Captured) -> N
     assert r'"=" is wanted, not "\xff"' in capfd.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("options", "fields", "said"),
+    [
+        ({}, "floating_point { exp_dig = 5; mant_dig = 11; align = 8; } z;", "a floating-point number of 16 bits"),
+        ({}, "integer { size = 128; align = 8; } z;", "an integer of 128 bits"),
+        ({"clock": "clock { name = c; freq = 1000000000; offset_s = 9223372036854775807; };\n"}, "uint8_t z;",
+         "its clock's offset is more than 64 bits of nanoseconds"),
+    ],
+)  # fmt: skip
+def test_what_no_reader_reads_has_its_reason(
+    options: dict[str, str], fields: str, said: str, tmp_path: Path, capfd: Captured
+) -> None:
+    write_trace(tmp_path, "le", options, fields=fields, payload=bytes(16))
+    assert main(["events", str(tmp_path)]) == 1
+    (line,) = capfd.readouterr().err.splitlines()
+    assert said in line
+
+
 def test_a_stream_of_another_trace_is_named(tmp_path: Path, capfd: Captured) -> None:
     write_trace(tmp_path, "le", {"uuid": "different"}, fields="uint8_t z;", payload=b"\7")
     assert main(["events", str(tmp_path)]) == 1

@@ -24,17 +24,16 @@ SAID = "opline: {}: read by {}: {}"
 
 
 @pytest.fixture
-def odd_length(trace: Callable[[str], Path], tmp_path: Path) -> Path:
-    """A sound trace that the native reader does not recognise: a length lies with the packet."""
-    folder = tmp_path / "odd-length"
+def odd_number(trace: Callable[[str], Path], tmp_path: Path) -> Path:
+    """A sound trace that the native reader does not recognise: an event has a large number."""
+    folder = tmp_path / "odd-number"
     folder.mkdir()
     source = min(p.parent for p in trace("app-sync-2m-nvme-split").rglob("metadata"))
     for path in source.iterdir():
         if path.name not in ("metadata", "index"):
             (folder / path.name).symlink_to(path)
     text = metadata_text(source)
-    fields = "struct { integer { size = 8; } s[stream.packet.context.cpu_id]; }"
-    odd = f'event {{ id = 9999; name = "odd"; stream_id = 0; fields := {fields}; }};\n'
+    odd = 'event { id = 999999; name = "odd"; stream_id = 0; fields := struct { integer { size = 8; } n; }; };\n'
     (folder / "metadata").write_text("/* CTF 1.8 */\n" + text + odd)
     return folder
 
@@ -57,23 +56,23 @@ def test_verbose_says_which_reader_and_why(
     assert stderr_of(capfd, *args) == []
 
 
-def test_what_the_native_reader_does_not_recognise(odd_length: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    args = ("events", odd_length, "--limit", "1", "--verbose")
-    why = f"{odd_length}: a length or tag that lies elsewhere: packet-context.cpu_id"
+def test_what_the_native_reader_does_not_recognise(odd_number: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    args = ("events", odd_number, "--limit", "1", "--verbose")
+    why = f"{odd_number}: an event id of 999999"
     bt2 = f"babeltrace2 {version()}"
     assert stderr_of(capfd, *args) == [
-        SAID.format(odd_length, bt2, f"the native reader does not recognise the trace: {why}")
+        SAID.format(odd_number, bt2, f"the native reader does not recognise the trace: {why}")
     ]
     assert stderr_of(capfd, *args, "--reader", "native", status=1) == [
         f"opline: The native reader does not read this: {why}. Use --reader bt2."
     ]
-    assert stderr_of(capfd, *args, "--reader", "bt2") == [SAID.format(odd_length, bt2, "it was asked for")]
+    assert stderr_of(capfd, *args, "--reader", "bt2") == [SAID.format(odd_number, bt2, "it was asked for")]
 
 
 def test_the_environment_chooses_and_the_option_wins(
-    odd_length: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    odd_number: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    args = ("events", odd_length, "--limit", "1", "--verbose")
+    args = ("events", odd_number, "--limit", "1", "--verbose")
     monkeypatch.setenv("OPLINE_READER", "native")
     assert "does not read this" in stderr_of(capfd, *args, status=1)[0]
     assert "it was asked for" in stderr_of(capfd, *args, "--reader", "bt2")[0]

@@ -64,9 +64,12 @@ class Bt2Reader:
 
     name = "bt2"
 
-    def __init__(self, folders: Sequence[str]) -> None:
-        """Looks for damaged files. Raises TraceError for what this babeltrace2 can't read, OplineError without it."""
+    def __init__(self, folders: Sequence[str], unrecognised: str = "") -> None:
+        """Looks for damaged files. ``unrecognised``: why the native reader does not read them. Raises TraceError for
+        what this babeltrace2 can't read, OplineError without it.
+        """
         self._version = version()
+        self._unrecognised = f" The native reader does not recognise it: {unrecognised}." if unrecognised else ""
         self.traces = [Path(folder) for folder in folders]
         for trace in self.traces:
             if is_ctf_2(trace) and not reads_ctf_2():
@@ -90,7 +93,7 @@ class Bt2Reader:
                 while feed.run():
                     yield
             except EOFError:
-                raise TraceError(self._why(process.wait(), said)) from None
+                raise TraceError(self._why(process.wait(), said) + self._unrecognised) from None
             except ValueError as error:
                 raise TraceError(self._cannot(" ".join(str(error).split()))) from error
 

@@ -120,12 +120,12 @@ def _choose(traces: list[str], wanted: str) -> tuple[Front, str]:
         if wanted == "native":
             raise TraceError(f"The native reader does not read this: {error}. Use --reader bt2.") from error
         try:
-            return _bt2(traces), f"the native reader does not recognise the trace: {error}"
+            return _bt2(traces, str(error)), f"the native reader does not recognise the trace: {error}"
         except TraceError as other:
             raise TraceError(f"{other} The native reader does not recognise it: {error}.") from error
 
 
-def _bt2(traces: list[str]) -> Front:
+def _bt2(traces: list[str], unrecognised: str = "") -> Front:
     from opline.readers.babeltrace import Bt2Reader  # few traces need it
 
-    return Bt2Reader(traces)
+    return Bt2Reader(traces, unrecognised)

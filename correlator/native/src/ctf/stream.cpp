@@ -133,7 +133,8 @@ bool read_packet(const MappedFile &file, std::size_t offset, const PacketLayout 
     const bool no_time =
         none(FieldRole::kBegin) || none(FieldRole::kEnd) || std::max(out.begin, out.end) > layout.last_time;
     if (none(FieldRole::kDiscarded) || none(FieldRole::kSequence) || none(FieldRole::kStreamId) || no_time) {
-        why = "its counters or times are wrong";
+        why = layout.last_time == 0 ? "its clock's offset is more than 64 bits of nanoseconds"
+                                    : "its counters or times are wrong";
         return false;
     }
     if (out.packet_bits == 0 || out.content_bits < out.header_bits || out.packet_bits < out.content_bits ||

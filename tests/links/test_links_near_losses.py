@@ -101,7 +101,7 @@ ORDERS = ("first in", "last in", "any")
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("lost", ["", "getrq", "rq_issue", "rq_complete"])
+@pytest.mark.parametrize("lost", ["", "bio_queue", "getrq", "rq_issue", "rq_complete"])
 def test_what_was_mistaken_is_not_sure(order: str, lost: str) -> None:
     found = wrong(*trace(order), lost, 0.05)
     assert found["high", True] == 0 and found["high", False] > 20, found

@@ -39,7 +39,9 @@ Found Bios::open_at(const BlockEvent &e, std::uint32_t nr_sectors, bool exact) {
         }
     }
     found.index = own != kNil ? own : other;
-    found.ambiguous = own == kNil && others > 1;
+    // Another thread's: it may be that the event that queued the bio of this one is lost.
+    const bool by_another = other != kNil && e.tid >= 0 && bios_[other].bio.tid >= 0;
+    found.ambiguous = own == kNil && (others > 1 || by_another);
     if (found.ambiguous)
         for (Index i = places_.first({e.dev, e.sector}); i != kNil; i = bios_[i].place.next)
             if (!bios_[i].mapped && bios_[i].bio.nr_sectors == nr_sectors) bios_[i].ambiguous = true;

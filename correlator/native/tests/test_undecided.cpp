@@ -52,7 +52,7 @@ struct Place {
     }
     void wake(std::int32_t tid, std::uint32_t cpu = 0) { model->woken(tid, cpu, now += 1); }
     void end(std::uint64_t op) { ends[op] = now += 10; }
-    void later() { model->decide(now += 10); }
+    void later() { model->decide(0, now, now + 10), now += 10; }
     const Request &of(std::uint64_t op) const {
         for (const Request &r : done)
             if (r.owners.front().op == op) return r;
@@ -131,7 +131,7 @@ TEST_CASE("several threads need not go on in the order of their completions") {
     p.complete();
     p.end(2);
     p.end(1);
-    p.model->decide(p.now + 1);
+    p.later();
     CHECK(p.complete_ns.at(1) == first_ns);  // the one that was issued first
     for (const Request &r : p.done) CHECK(r.ambiguous);
 }

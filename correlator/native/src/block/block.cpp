@@ -128,7 +128,9 @@ void BlockModel::passed(std::int64_t ts_ns) {
 
 void BlockModel::woken(std::int32_t tid, std::uint32_t cpu, std::int64_t ts_ns) { impl_->main.woken(tid, cpu, ts_ns); }
 
-void BlockModel::decide(std::int64_t now_ns) { impl_->main.decide(now_ns); }
+void BlockModel::decide(std::int64_t begin_ns, std::int64_t end_ns, std::int64_t now_ns) {
+    impl_->main.decide(begin_ns, end_ns, now_ns);
+}
 
 void BlockModel::finish() {
     impl_->main.finish();

@@ -262,8 +262,8 @@ class BlockModel {
     // sched_waking: the thread is woken on that CPU. Of requests of one place the one that completed there last is its
     // own.
     void woken(std::int32_t tid, std::uint32_t cpu, std::int64_t ts_ns);
-    // An op that is to settle has ended: whose the completions are that it waited for is decided now.
-    void decide(std::int64_t now_ns);
+    // An op with this begin and end is to settle: whose the completions are that it waited for is decided now.
+    void decide(std::int64_t begin_ns, std::int64_t end_ns, std::int64_t now_ns);
     // End of the trace: everything open is reported through the hooks.
     void finish();
     const BlockCounts &counts() const;

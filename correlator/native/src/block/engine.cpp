@@ -39,10 +39,7 @@ Fate Engine::apply(const BlockEvent &e, std::uint64_t ordinal) {
     if (m_.concludes) m_.said = {};
     pass(e.ts_ns, ordinal);
     flushes_.runs().saw(e.cpu, ordinal);
-    if (undecided_.any()) {
-        undecided_.passed(e.cpu);
-        decide_completions(false);
-    }
+    if (undecided_.any() && undecided_.passed(e)) decide_completions(false);
     return step(e);
 }
 
@@ -311,8 +308,8 @@ void Engine::woken(std::int32_t tid, std::uint32_t cpu, std::int64_t ts_ns) {
     if (Undecided::Decision d; undecided_.woken(tid, cpu, ts_ns, d)) give(d);
 }
 
-void Engine::decide(std::int64_t now_ns) {
-    if (!undecided_.any()) return;
+void Engine::decide(std::int64_t begin_ns, std::int64_t end_ns, std::int64_t now_ns) {
+    if (!undecided_.is_inside(begin_ns, end_ns)) return;
     m_.last_ns = std::max(m_.last_ns, now_ns);
     decide_completions(false);
 }

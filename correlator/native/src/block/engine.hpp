@@ -28,8 +28,8 @@ class Engine {
     // ordinal: of the event, from 1, rising.
     Fate apply(const BlockEvent &, std::uint64_t ordinal);
     void pass(std::int64_t ts_ns, std::uint64_t ordinal);  // the same for one that is about no bio and no request
-    void woken(std::int32_t tid, std::uint32_t cpu, std::int64_t ts_ns);  // BlockModel::woken
-    void decide(std::int64_t now_ns);
+    void woken(std::int32_t tid, std::uint32_t cpu, std::int64_t ts_ns);           // BlockModel::woken
+    void decide(std::int64_t begin_ns, std::int64_t end_ns, std::int64_t now_ns);  // BlockModel::decide
     void finish();
 
     const Conclusion &said() const { return m_.said; }

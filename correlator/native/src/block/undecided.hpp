@@ -21,7 +21,8 @@ class Undecided {
     struct Completion {
         BlockEvent event;
         std::vector<Candidate> candidates;
-        bool is_last = true;  // nothing of the block layer came on its CPU since
+        bool is_waited_for = false;  // the end of what waits can show whose it is
+        bool is_last = true;         // nothing of the block layer came on its CPU since
     };
     enum class Shown : std::uint8_t { kByWake, kByAll, kByOrder, kByNobody };
     struct Decision {
@@ -37,15 +38,16 @@ class Undecided {
     bool any() const { return !held_.empty(); }
     // Can anything show whose the completion is? Then it is kept here.
     bool hold(const BlockEvent &, const std::vector<Index> &candidates);
-    // A block event comes on that CPU.
-    void passed(std::uint32_t cpu);
+    // A block event comes. True: something can be decided that it depends on.
+    bool passed(const BlockEvent &);
+    // One of them may be of an op with this begin and end.
+    bool is_inside(std::int64_t begin_ns, std::int64_t end_ns) const;
     // The thread was woken on that CPU: the completion there is its request's.
     bool woken(std::int32_t tid, std::uint32_t cpu, std::int64_t ts_ns, Decision &);
     // The next one that is decided by now; `at_end`: nothing more comes.
     bool next(Decision &, bool at_end);
 
   private:
-    bool can_be_shown(const Completion &) const;
     struct Ended {
         Index request = kNil;
         std::int64_t end_ns = kNoTime;

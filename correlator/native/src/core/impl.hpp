@@ -151,7 +151,8 @@ struct Core::Impl {
           lost_kind(strings.intern("unknown")) {}
 
     void settle(Op &op) {
-        if (blocks.any_undecided()) blocks.each([this](std::uint32_t, BlockModel &model) { model.decide(last_ns); });
+        if (blocks.any_undecided())
+            blocks.each([&](std::uint32_t, BlockModel &model) { model.decide(op.begin_ns, op.end_ns, last_ns); });
         if (attributor.attribute(op, scratch)) ++ops_by_shape;
         stitcher.details().name_late(op, scratch.first_tid);
         SettledOp settled{op, scratch};

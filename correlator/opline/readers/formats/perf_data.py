@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from opline.readers.tool_text import ToolTextReader
 
 CALLED, HAS, MODEL = "a recording of perf", EVENTS, "generic"
-_WORDS = ["perf", "script", "-f", "-G", "--ns", "--show-lost-events", "-i"]
+_WORDS = ["perf", "script", "-G", "--ns", "--show-lost-events", "-i"]
 
 
 def probe(head: Head) -> int:

@@ -144,8 +144,10 @@ def _lines(w: Why, found: _Found) -> Iterator[Part]:
     yield from cause_lines(t)
     yield ""
     yield from percentile_lines(t)
-    yield from forecast_lines(found.forecasts)
     yield ""
+    if found.forecasts:
+        yield from forecast_lines(found.forecasts)
+        yield ""
     yield from separation_lines(found.separation, w)
     yield from when_lines(found.bursts, found.companions, found.rhythms)
     yield ""

@@ -25,7 +25,7 @@ struct Parts {
         hooks.owner_ended = [this](const Owner &owner) { return owner.op == ended_op ? m.last_ns - 1 : kNoTime; };
         hooks.waiter = [this](const Request &r) {
             const bool ended = !r.owners.empty() && r.owners.front().op == ended_op;
-            return Waiter{true, ended ? m.last_ns - 1 : kNoTime};
+            return Waiter{true, false, ended ? m.last_ns - 1 : kNoTime};
         };
     }
     // The next event, 10 ns after the one before.

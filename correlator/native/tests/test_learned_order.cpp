@@ -43,6 +43,15 @@ TEST_CASE("a device keeps the CPU until one completion is elsewhere") {
     CHECK_FALSE(order.keeps_cpu());
 }
 
+TEST_CASE("the more frequent order of two requests of one place") {
+    CompletionOrder order;
+    CHECK_FALSE(order.last_in_first_out());
+    order.note_later_first();
+    CHECK(order.last_in_first_out());
+    order.note_earlier_first();
+    CHECK_FALSE(order.last_in_first_out());
+}
+
 TEST_CASE("how many completions seldom overtake a request") {
     CompletionOrder order;
     CHECK(order.seldom_overtaken() == 0);

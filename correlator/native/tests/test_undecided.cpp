@@ -25,7 +25,7 @@ struct Place {
         };
         hooks.waiter = [this](const Request &r) {
             const auto it = ends.find(r.owners.front().op);
-            return Waiter{waited_for, it == ends.end() ? kNoTime : it->second};
+            return Waiter{waited_for, ends_with_it, it == ends.end() ? kNoTime : it->second};
         };
         shared.has_wakes = has_wakes;
         model.emplace(BlockMatch::kPointer, hooks, &shared);
@@ -64,7 +64,7 @@ struct Place {
     std::optional<BlockModel> model;
     std::int64_t now = 1000;
     std::uint64_t bios = 0;
-    bool waited_for = true;
+    bool waited_for = true, ends_with_it = false;
     std::map<std::uint64_t, std::int64_t> ends, complete_ns;
     std::vector<Request> done;
 };
@@ -179,6 +179,15 @@ TEST_CASE("where nobody can show whose it is the one that was issued first gets 
     CHECK(p.complete_ns == std::map<std::uint64_t, std::int64_t>{{1, first_ns}});
     CHECK(p.of(1).ambiguous);
     CHECK(p.of(1).in_flight == 0);
+}
+
+TEST_CASE("an op that ends with its completion shows nothing, and does not wait") {
+    Place p;
+    p.ends_with_it = true;
+    p.issue(1), p.issue(1);
+    const std::int64_t first_ns = p.complete();
+    CHECK(p.complete_ns == std::map<std::uint64_t, std::int64_t>{{1, first_ns}});
+    CHECK(p.of(1).ambiguous);
 }
 
 TEST_CASE("where nobody waits the next event of the CPU is the end of the time for a wake-up") {

@@ -168,8 +168,9 @@ struct Request : RequestState {
 
 // Whether an op, a sync or a batch is known to wait for a request, and when that ended: the request was done by then.
 // kNoTime: it has not ended, as far as is known.
+// `ends_with_it`: nothing but its completion says when the op ends.
 struct Waiter {
-    bool known = false;
+    bool known = false, ends_with_it = false;
     std::int64_t ended_ns = kNoTime;
 };
 

@@ -50,7 +50,8 @@ Found Finder::choose(const Place &place, Rank rank, bool tie_decides, bool mark,
         const auto wins_tie = [&] {  // against the one found so far
             if (tie == Tie::kFirst) return false;
             if (tie == Tie::kLastOfPlug) return (r & kInHands) != 0;
-            return requests_[i].issue_ordinal < requests_[found.index].issue_ordinal;
+            const std::uint64_t mine = requests_[i].issue_ordinal, best_one = requests_[found.index].issue_ordinal;
+            return tie == Tie::kIssuedFirst ? mine < best_one : mine > best_one;
         };
         if (r > best || (r == best && wins_tie())) {
             best = r;
@@ -208,9 +209,27 @@ Found Finder::request_at(const BlockEvent &e, BlockKind kind) {
                 return (q.step == Step::kIssued ? 8 : 0) + (q.remaining == e.nr_sectors ? 4 : 2);
             },
             false);
-    default:
-        return choose(
-            place, [&](const ReqRec &q) { return rank_to_complete(e, q); }, false, false, Tie::kIssuedFirst);
+    default: {
+        const bool last = m_.devices.of(e.dev).order.last_in_first_out();
+        const auto rank = [&](const ReqRec &q) { return rank_to_complete(e, q); };
+        const Found found = choose(place, rank, false, false, last ? Tie::kIssuedLast : Tie::kIssuedFirst);
+        if (found && !found.ambiguous) note_order(place, found.index);
+        return found;
+    }
+    }
+}
+
+// A request completes that nothing else of its place can be taken for: before or after it was its turn.
+void Finder::note_order(const Place &place, Index completed) {
+    const ReqRec &rec = requests_[completed];
+    if (!rec.in_device) return;
+    unsigned seen = 0;
+    for (Index i = requests_.places().first(place); i != kNil && seen < kChainLimit; ++seen) {
+        const ReqRec &other = requests_[i];
+        i = other.by_start.next;
+        if (&other == &rec || !other.in_device || other.completed || presumed_lost(other)) continue;
+        CompletionOrder &order = rec.device->order;
+        other.issue_ordinal < rec.issue_ordinal ? order.note_later_first() : order.note_earlier_first();
     }
 }
 

@@ -22,11 +22,12 @@ class Finder {
     void note_issue(const BlockEvent &e, const ReqRec &rec) { note(issues_, e, rec); }
 
   private:
-    enum class Tie : std::uint8_t { kFirst, kLastOfPlug, kIssuedFirst };
+    enum class Tie : std::uint8_t { kFirst, kLastOfPlug, kIssuedFirst, kIssuedLast };
     template <class Rank>
     Found choose(const Place &, Rank rank, bool tie_decides, bool mark = true, Tie = Tie::kFirst);
     bool covers(const ReqRec &, const BlockEvent &) const;
     bool presumed_lost(const ReqRec &);
+    void note_order(const Place &, Index completed);
     int rank_to_complete(const BlockEvent &, const ReqRec &) const;
     void note(PlugOrder &order, const BlockEvent &e, const ReqRec &rec) const {
         if (rec.step == Step::kAllocated && rec.r.queue_tid == e.tid && !rec.r.ambiguous)

@@ -45,6 +45,12 @@ class CompletionOrder {
     // BlockDevices with a queue per CPU (NVMe) complete where they were issued. Not believed any more once one did not.
     bool keeps_cpu() const { return kept_ >= kLearned && !changed_; }
 
+    // Of two requests of one place at the device the one that was issued later, or earlier, has completed: known where
+    // direction or length tells them apart.
+    void note_later_first() { ++last_first_; }
+    void note_earlier_first() { ++first_first_; }
+    bool last_in_first_out() const { return last_first_ > first_first_; }
+
     // So many requests of the device completed between the issue and the completion of one.
     void note_overtaken(std::uint64_t completions) {
         std::size_t power = 0;
@@ -65,6 +71,7 @@ class CompletionOrder {
   private:
     std::uint64_t kept_ = 0;
     bool changed_ = false;
+    std::uint32_t first_first_ = 0, last_first_ = 0;
     std::array<std::uint32_t, 32> overtaken_{};  // a count per power of two
 };
 

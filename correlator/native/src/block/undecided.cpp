@@ -22,8 +22,10 @@ bool Undecided::hold(const BlockEvent &e, const std::vector<Index> &candidates) 
         const ReqRec &rec = requests_[i];
         // What comes behind a flush completes twice: its events go by their order.
         if (!rec.in_device || rec.twice || rec.waits_flush || rec.remaining != e.nr_sectors) return false;
+        const Waiter waiter = evidence_.waiter(rec);
+        if (waiter.ends_with_it) return false;  // its end says nothing, and must not wait
         c.candidates.push_back({i, rec.r.id});
-        c.is_waited_for = c.is_waited_for || evidence_.waiter(rec).known;
+        c.is_waited_for = c.is_waited_for || waiter.known;
     }
     if (!m_.hooks || !(c.is_waited_for || (m_.shared.has_wakes && e.cpu != kNoCpu))) return false;
     held_.push_back(std::move(c));
@@ -119,7 +121,7 @@ bool Undecided::next(Decision &d, bool at_end) {
         const Completion &c = held_[k];
         if (!at_end && held_.size() <= kMost && (c.is_last || c.is_waited_for)) continue;
         d.request = std::min_element(c.candidates.begin(), c.candidates.end(), [this](const auto &a, const auto &b) {
-                        return issued_before(a, b.request);
+                        return completes_before(a, b.request);
                     })->request;
         d.shown = Shown::kByNobody;
         take(k, d);
@@ -128,8 +130,10 @@ bool Undecided::next(Decision &d, bool at_end) {
     return false;
 }
 
-bool Undecided::issued_before(const Candidate &a, Index b) const {
-    return requests_[a.request].issue_ordinal < requests_[b].issue_ordinal;
+// Devices mostly complete in the order of issue, or in the reverse one.
+bool Undecided::completes_before(const Candidate &a, Index b) const {
+    const std::uint64_t first = requests_[a.request].issue_ordinal, second = requests_[b].issue_ordinal;
+    return requests_[b].device->order.last_in_first_out() ? first > second : first < second;
 }
 
 // The one whose waiter has gone on first had one of the completions that came before.
@@ -149,10 +153,10 @@ bool Undecided::take_ended(Decision &d) {
 }
 
 // One thread goes on in the order of the completions. Of several threads it is only sure where one completion alone can
-// be meant. Else devices mostly complete in the order of issue.
+// be meant.
 std::size_t Undecided::completion_of(const Ended &ended, Shown &shown) const {
     std::vector<std::size_t> its;
-    std::vector<Index> before;  // what these completions fit as well, and what was issued earlier
+    std::vector<Index> before;  // what these completions fit as well, and what mostly completes earlier
     bool one_thread = ended.is_alone;
     for (std::size_t k = 0; k < held_.size(); ++k) {
         const Completion &c = held_[k];
@@ -161,7 +165,8 @@ std::size_t Undecided::completion_of(const Ended &ended, Shown &shown) const {
         its.push_back(k);
         for (const Candidate &of : c.candidates) {
             one_thread = one_thread && requests_[of.request].r.queue_tid == requests_[ended.request].r.queue_tid;
-            if (issued_before(of, ended.request) && std::find(before.begin(), before.end(), of.request) == before.end())
+            if (completes_before(of, ended.request) &&
+                std::find(before.begin(), before.end(), of.request) == before.end())
                 before.push_back(of.request);
         }
     }

@@ -4,7 +4,7 @@
 // - the end of an op that waits for one of the requests: it takes the first completion of the place that is nobody's.
 //   One reaper sees completions in their order;
 // - that all but one of the requests have got theirs.
-// Where nobody can show it, the request that was issued first gets it.
+// Where nobody can show it, the request gets it whose turn it is, by the order of issue.
 #pragma once
 #include <vector>
 
@@ -53,7 +53,7 @@ class Undecided {
         std::int64_t end_ns = kNoTime;
         bool is_alone = true;  // nobody else went on at that time
     };
-    bool issued_before(const Candidate &, Index) const;
+    bool completes_before(const Candidate &, Index) const;
     bool take_ended(Decision &);
     std::size_t completion_of(const Ended &, Shown &) const;
     void drop_gone(Completion &) const;

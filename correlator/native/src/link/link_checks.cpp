@@ -27,11 +27,21 @@ bool LinkChecks::impossible(const BioLink &link, std::int64_t getrq_ns, std::int
 }
 
 Waiter LinkChecks::waiter(const BioLink &link) const {
-    if (link.sync) return {true, link.sync->batch->end_ns};
-    if (link.chosen != 0) return link.waited_for ? Waiter{true, end_of(link.chosen)} : Waiter{};
-    if (!link.batch) return {};
-    const BatchWaits *waits = batch_waits_.find(link.batch->space);
-    return waits && waits->nearly_always() ? Waiter{true, link.batch->end_ns} : Waiter{};
+    Waiter its;
+    if (link.sync) {
+        its.known = true;
+        its.ended_ns = link.sync->batch->end_ns;
+    } else if (link.chosen != 0) {
+        const Op *op = l_.locator.find(link.chosen);
+        its.ends_with_it = op && op->io.is_io && !op->io.told && op->io.name == 0;
+        its.known = link.waited_for;
+        if (link.waited_for) its.ended_ns = end_of(link.chosen);
+    } else if (const BatchWaits *waits = link.batch ? batch_waits_.find(link.batch->space) : nullptr;
+               waits && waits->nearly_always()) {
+        its.known = true;
+        its.ended_ns = link.batch->end_ns;
+    }
+    return its;
 }
 
 Waiter LinkChecks::waiter(const Request &r) const {
@@ -40,6 +50,7 @@ Waiter LinkChecks::waiter(const Request &r) const {
         const BioLink *link = links_.link_of(id);
         const Waiter own = link ? waiter(*link) : Waiter{};
         first.known = first.known || own.known;
+        first.ends_with_it = first.ends_with_it || own.ends_with_it;
         if (own.ended_ns != kNoTime && (first.ended_ns == kNoTime || own.ended_ns < first.ended_ns))
             first.ended_ns = own.ended_ns;
     }

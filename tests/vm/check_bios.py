@@ -20,8 +20,8 @@ EMULATED_NS = 20_000_000  # from the probe to the event; what is longer, as the 
 
 
 def right_ones(suite: str, name: str, disk: str) -> dict[int, Row]:
-    """By bio of that disk which request is its own: of those on its sector the last that was over before its end. With
-    a flush before or behind its data a request is over when that is.
+    """By bio of that disk which request is its own: of those of its kind on its sector the last that was over before
+    its end. With a flush before or behind its data a request is over when that is.
     """
     of = run(suite, name)
     dev = device(of, disk)
@@ -42,7 +42,11 @@ def right_ones(suite: str, name: str, disk: str) -> dict[int, Row]:
         )
         if bio["queue_ns"] - entry.queued_ns > EMULATED_NS or entry.ended_ns is None:  # held up; after the recording
             continue
-        before = [request for request in requests[bio["sector"]] if request["end_ns"] < entry.ended_ns + 1000]
+        before = [
+            request
+            for request in requests[bio["sector"]]
+            if request["kind"] == bio["kind"] and request["end_ns"] < entry.ended_ns + 1000
+        ]
         found[bio["bio_id"]] = max(before, key=lambda request: request["end_ns"])
     assert len(found) >= 0.95 * len(bios)
     return found

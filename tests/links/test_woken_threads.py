@@ -23,7 +23,7 @@ from tests.lib.core_driver import Driver, parse_line, plan_of
 from tests.links.test_links_near_losses import MODEL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 pytestmark = pytest.mark.live
 TRACING = Path("/sys/kernel/tracing")
@@ -108,12 +108,17 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     assert done.returncode == 0, done.stderr
     if json.loads((run / "recording.json").read_text())["block_source"] != "bpf":
         pytest.skip(f"not through BPF here: {done.stderr}")
-    sql = f"SELECT queue_tid, complete_ns FROM requests WHERE dev = {dev} AND queue_ns IS NOT NULL ORDER BY queue_ns"
+    sql = f"SELECT queue_tid, queue_ns, complete_ns FROM requests WHERE dev = {dev} AND queue_ns IS NOT NULL"
     answer = subprocess.run([opline, "sql", run, sql, "--json"], capture_output=True, text=True, check=True)
     requests = defaultdict(list)
     for row in json.loads(answer.stdout):
         requests[row["queue_tid"]].append(row)
     return Recorded(list(lines_of(text, dev)), requests)
+
+
+def nearest(requests: Sequence[dict[str, int]], step: str, ns: int) -> dict[str, int]:
+    """The request with that step at that time, or next to it."""
+    return min(requests, key=lambda known: abs(known[step] - ns))
 
 
 def links_of(recorded: Recorded, *, wakes: bool) -> Counter[tuple[str, bool, bool]]:
@@ -126,16 +131,18 @@ def links_of(recorded: Recorded, *, wakes: bool) -> Counter[tuple[str, bool, boo
     tables: dict[str, list[dict[str, Any]]] = driver.tables()
     requests = {r["request_id"]: r for r in tables["requests"]}
     completed = [known for of_thread in recorded.requests.values() for known in of_thread if known["complete_ns"]]
-    true: dict[int, dict[str, int]] = {}  # the n-th request of a thread is the n-th of it in both records
+    true: dict[int, dict[str, int]] = {}  # of a thread, those that are nearest to each other in both records
     for tid, known in recorded.requests.items():
-        its = sorted((r for r in requests.values() if r["queue_tid"] == tid), key=lambda r: r["queue_ns"])
-        if len(its) == len(known):
-            true |= {r["request_id"]: one for r, one in zip(its, known, strict=True) if one["complete_ns"]}
+        its = [r for r in requests.values() if r["queue_tid"] == tid]
+        for r in its:
+            other = nearest(known, "queue_ns", r["queue_ns"])
+            if other["complete_ns"] and nearest(its, "queue_ns", other["queue_ns"]) is r:
+                true[r["request_id"]] = other
     found: Counter[tuple[str, bool, bool]] = Counter()
     for link in tables["links"]:
         if (one := true.get(link["request_id"])) and (ns := requests[link["request_id"]]["complete_ns"]) is not None:
-            nearest = min(completed, key=lambda known: abs(known["complete_ns"] - ns))  # of two records of one event
-            found[link["confidence"], link["ambiguous"], nearest is one] += 1
+            is_right = nearest(completed, "complete_ns", ns) is one
+            found[link["confidence"], link["ambiguous"], is_right] += 1
     return found
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from opline.errors import OplineError
 from opline_analyses.client.client_report import ClientReport
 from opline_analyses.ops import behind, stage_sums
-from opline_analyses.ops.stages import STAGE_SUMS, counted_ranges, select_counted
+from opline_analyses.ops.stages import COUNTED_ROWS, STAGE_SUMS, counted_ranges, select_counted
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
 
@@ -142,9 +142,7 @@ class Coverage(NamedTuple):
 # points are all between the two processes at its ends. What a batch does for its members it does where it is: no way to
 # another process begins or ends there.
 _PARTS = """
-WITH theirs AS (SELECT op_id, seq, kind, from_point, to_point, begin_ns, duration_ns FROM stages
-                SEMI JOIN (SELECT op_id FROM counted WHERE op_id BETWEEN {first} AND {last}) USING (op_id)
-                WHERE op_id BETWEEN {first} AND {last}),
+WITH theirs AS (SELECT op_id, seq, kind, from_point, to_point, begin_ns, duration_ns FROM ({rows})),
      o AS (SELECT op_id, pid FROM ops WHERE op_id BETWEEN {first} AND {last}),
      passed AS (SELECT op_id, point, ts_ns, pid, batch_id FROM transitions WHERE op_id BETWEEN {first} AND {last}),
      ends AS (SELECT s.op_id, s.seq, s.kind, s.duration_ns, o.pid AS mine,
@@ -203,7 +201,8 @@ def _parts(run: Run, keep: bool) -> dict[str, int]:
     found: dict[str, int] = {}
     run.con.execute("CREATE OR REPLACE TEMP TABLE parts (op_id BIGINT, part VARCHAR, ns BIGINT)")
     for first, last in counted_ranges(run):
-        sql = _PARTS.format(first=first, last=last)
+        rows = COUNTED_ROWS.format(table="stages", first=first, last=last)
+        sql = _PARTS.format(rows=rows, first=first, last=last)
         if keep:
             run.con.execute(f"INSERT INTO parts {sql}")
             sql = f"SELECT part, ns FROM parts WHERE op_id BETWEEN {first} AND {last}"

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from opline_analyses.ops.stages import counted_ranges
+from opline_analyses.ops.stages import COUNTED_ROWS, counted_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,11 +40,10 @@ class Part(NamedTuple):
     mean_ns: float
 
 
-_STAGES = """
+_STAGES = f"""
 CREATE OR REPLACE TEMP TABLE waiting AS
 SELECT place, op_id, seq, begin_ns AS b, begin_ns + duration_ns AS e, tid
-FROM stages SEMI JOIN (SELECT op_id FROM counted WHERE op_id BETWEEN {first} AND {last}) USING (op_id)
-JOIN asked USING (stage, from_point, to_point) WHERE op_id BETWEEN {first} AND {last} AND duration_ns > 0
+FROM ({COUNTED_ROWS}) JOIN asked USING (stage, from_point, to_point) WHERE duration_ns > 0
 """
 _SLOTS = f"""
 CREATE OR REPLACE TEMP TABLE slots AS
@@ -129,7 +128,7 @@ def _sums(run: Run, stages: Sequence[Named]) -> tuple[list[dict[str, int]], list
     found: list[dict[str, int]] = [{} for _ in stages]
     runnable = [0] * len(stages)
     for first, last in counted_ranges(run):
-        con.execute(_STAGES.format(first=first, last=last))
+        con.execute(_STAGES.format(table="stages", first=first, last=last))
         con.execute(_ENDS)
         least, most = run.row("SELECT min(least_ns), max(most_ns) FROM ends")
         if least is None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from opline_analyses.ops.stages import counted_ranges
+from opline_analyses.ops.stages import COUNTED_ROWS, counted_ranges
 
 if TYPE_CHECKING:
     from opline_analyses.runs.run import Run
@@ -47,8 +47,6 @@ class Edge(NamedTuple):
         return self.total_ns / self.number
 
 
-_RANGE = """SELECT * FROM {table} SEMI JOIN (SELECT op_id FROM counted WHERE op_id BETWEEN {first} AND {last})
-            USING (op_id) WHERE op_id BETWEEN {first} AND {last}"""
 _PAIRS = f"""
 CREATE OR REPLACE TEMP TABLE pairs AS
 SELECT from_point, to_point, source, target, dense_rank() OVER (ORDER BY source, target)::INTEGER AS edge
@@ -57,17 +55,17 @@ FROM (SELECT DISTINCT from_point, to_point, {BASE.format("from_point")} AS sourc
 """
 _SUMS = f"""
 SELECT edge, stage, kind, seq, count(*), sum(duration_ns), max(duration_ns)
-FROM ({_RANGE}) JOIN pairs USING (from_point, to_point) GROUP BY ALL
+FROM ({COUNTED_ROWS}) JOIN pairs USING (from_point, to_point) GROUP BY ALL
 """
 _OPS = f"""
 SELECT edge, count(*)
-FROM (SELECT DISTINCT op_id, edge FROM ({_RANGE}) JOIN pairs USING (from_point, to_point)) GROUP BY edge
+FROM (SELECT DISTINCT op_id, edge FROM ({COUNTED_ROWS}) JOIN pairs USING (from_point, to_point)) GROUP BY edge
 """
 _BUCKET = f"""greatest(0, floor(log2(greatest(duration_ns, 1)))::INTEGER - {BITS}) AS shift,
               duration_ns // (1::BIGINT << shift) AS bucket"""
 _BUCKETS = f"""
 INSERT INTO buckets
-SELECT edge, {_BUCKET}, count(*) FROM ({_RANGE}) JOIN pairs USING (from_point, to_point) GROUP BY ALL
+SELECT edge, {_BUCKET}, count(*) FROM ({COUNTED_ROWS}) JOIN pairs USING (from_point, to_point) GROUP BY ALL
 """
 _SOUGHT = f"""
 CREATE OR REPLACE TEMP TABLE sought AS
@@ -81,7 +79,7 @@ SELECT edge, shift, bucket, percent, rank FROM q WHERE rank BETWEEN 1 AND n
 _VALUES = f"""
 INSERT INTO single
 SELECT edge, percent, rank, duration_ns, count(*)
-FROM (SELECT edge, duration_ns, {_BUCKET} FROM ({_RANGE}) JOIN pairs USING (from_point, to_point))
+FROM (SELECT edge, duration_ns, {_BUCKET} FROM ({COUNTED_ROWS}) JOIN pairs USING (from_point, to_point))
 JOIN sought USING (edge, shift, bucket) GROUP BY ALL
 """
 _QUANTILES = """
@@ -150,12 +148,13 @@ def edges_of(run: Run, table: str) -> list[Edge]:
 _PASSED = f"""
 SELECT node, count(*)
 FROM (SELECT DISTINCT op_id, node
-      FROM ({_RANGE}) JOIN (SELECT point, {BASE.format("point")} AS node FROM points) USING (point) WHERE NOT late)
+      FROM ({COUNTED_ROWS}) JOIN (SELECT point, {BASE.format("point")} AS node FROM points) USING (point)
+      WHERE NOT late)
 GROUP BY node
 """
 _STEPS = f"""
 SELECT p, count(*)
-FROM (SELECT DISTINCT op_id, p FROM (SELECT op_id, unnest([from_point, to_point]) AS p FROM ({_RANGE})
+FROM (SELECT DISTINCT op_id, p FROM (SELECT op_id, unnest([from_point, to_point]) AS p FROM ({COUNTED_ROWS})
                                      WHERE request_id IS NOT NULL)
       WHERE p IN ('Q', 'G', 'I', 'D', 'C'))
 GROUP BY p
@@ -180,7 +179,7 @@ INSERT INTO aside_steps
 SELECT op_id, 0, before, point, v, '', 'aside'
 FROM (SELECT op_id, {BASE.format("point")} AS point, aside, ts_ns - lag(ts_ns) OVER w AS v,
              lag({BASE.format("point")}) OVER w AS before
-      FROM ({_RANGE}) WHERE NOT late WINDOW w AS (PARTITION BY op_id ORDER BY seq))
+      FROM ({COUNTED_ROWS}) WHERE NOT late WINDOW w AS (PARTITION BY op_id ORDER BY seq))
 WHERE aside AND before IS NOT NULL
 """
 

@@ -114,6 +114,11 @@ def select_counted(run: Run, which: Selection, tainted: bool) -> tuple[int, int,
     return (n if tainted else n - touched), incomplete, touched
 
 
+# SQL of the rows of a table, op_id among its columns, that are the counted ops' of a range.
+COUNTED_ROWS = """SELECT * FROM {table} SEMI JOIN (SELECT op_id FROM counted WHERE op_id BETWEEN {first} AND {last})
+                  USING (op_id) WHERE op_id BETWEEN {first} AND {last}"""
+
+
 def counted_ranges(run: Run, ops: int | None = None) -> Iterator[tuple[int, int]]:
     """The first and the last number of the counted ops, ``ops`` (OPS) numbers at a time: a query that joins the stages
     of all ops holds them.

@@ -205,8 +205,7 @@ void bind_other_class(BoundClass &c, std::string_view name, Slots &slots, const 
                starts_with(name, "compat_syscall_") || starts_with(name, "lttng_") ||
                providers.own_name(name) == "watermark") {
         c.kind = ClassKind::kContext;
-        if (wanted.sched) bind_sched(c, name, slots);
-        else if (name == "sched_waking") bind_waking(c, slots);
+        bind_sched(c, name, slots, wanted.sched);
     } else if (starts_with(name, kBpfSched)) {
         c.kind = ClassKind::kContext;
         c.plan.time_slot = slots.want("ktime");
@@ -215,7 +214,7 @@ void bind_other_class(BoundClass &c, std::string_view name, Slots &slots, const 
         else if (name == "sched:process_file_path") bind_file_path(c, slots);
         else if (wanted.sched && name == "sched:off_cpu") bind_off_cpu(c, slots);
         else if (wanted.sched && starts_with(name, "sched:follow")) bind_follow(c, slots);
-        else if (wanted.sched) bind_sched(c, name.substr(kBpfSched.size()), slots);
+        else if (wanted.sched) bind_sched(c, name.substr(kBpfSched.size()), slots, true);
     }
 }
 

@@ -5,14 +5,8 @@
 
 namespace opline {
 
-void bind_waking(BoundClass &c, Slots &slots) {
-    c.kind = ClassKind::kSchedWake;
-    c.sched.wake = Wake::kWaking;
-    c.only_wakes = true;
-    c.sched.tid = slots.want_payload({"tid", "pid"});
-}
-
-void bind_sched(BoundClass &c, std::string_view name, Slots &slots) {
+void bind_sched(BoundClass &c, std::string_view name, Slots &slots, bool states) {
+    if (!states && name != "sched_waking") return;
     if (name == "sched_switch") {
         c.kind = ClassKind::kSchedSwitch;
         c.sched.prev_tid = slots.want_first({"prev_tid", "prev_pid"});
@@ -27,6 +21,8 @@ void bind_sched(BoundClass &c, std::string_view name, Slots &slots) {
     else return;
     c.kind = ClassKind::kSchedWake;
     c.sched.tid = slots.want_payload({"tid", "pid"});
+    c.only_wakes = !states;
+    if (!states) return;
     // Who is woken runs there. A sched_waking names the CPU where the thread last ran, which may be off since.
     if (c.sched.wake != Wake::kWaking) c.sched.cpu = slots.want("target_cpu");
     c.tid_slot = slots.want_context("tid");

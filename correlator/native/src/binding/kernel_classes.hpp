@@ -9,8 +9,8 @@
 namespace opline {
 
 // LTTng's names; perf's conversion to CTF says pid for tid and puts the sub-system before the event's name.
-void bind_sched(BoundClass &, std::string_view name, Slots &);
-void bind_waking(BoundClass &, Slots &);  // of sched_waking: the thread, and no more
+// Without `states` only which thread sched_waking wakes is wanted.
+void bind_sched(BoundClass &, std::string_view name, Slots &, bool states);
 // From BPF: one event of what sched_switch, sched_waking and sched_switch say of a thread, when it is back on a CPU.
 void bind_off_cpu(BoundClass &, Slots &);
 // From BPF: of which other threads it tells the same, and that some of it is missing.

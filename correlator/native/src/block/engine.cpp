@@ -279,13 +279,13 @@ Fate Engine::complete(const BlockEvent &e) {
     ReqRec &rec = requests_[i];
     if (found.ambiguous) {
         finder_.fit_as_well(e, i, equals_);
-        if (found.tainted)
+        const bool held = equals_.size() > 1 && undecided_.hold(e, equals_);
+        if (!held || found.tainted)
             for (Index equal : equals_) requests_[equal].r.ambiguous = true;
-        if (equals_.size() > 1 && undecided_.hold(e, equals_)) {
+        if (held) {
             m_.says(Conclusion::Hop::kComplete, rec.issue_ordinal, false, true);
             return requests_.fate_of(rec);
         }
-        for (Index equal : equals_) requests_[equal].r.ambiguous = true;
     }
     evidence_.check_issued(e, rec);
     m_.says(Conclusion::Hop::kComplete, rec.issue_ordinal ? rec.issue_ordinal : rec.ordinal, found.by_pointer,

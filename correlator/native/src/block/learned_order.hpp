@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The order in which a thread gives its requests to the device, and what a device does with all of them. No event tells
-// it: it is learned from requests that nothing else can be taken for.
+// The order in which a kernel and a device take requests. No event tells it: it is learned from requests that nothing
+// else can be taken for.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -34,7 +34,7 @@ class PlugOrder {
     std::uint64_t last_first_ = 0, first_first_ = 0;
 };
 
-// Where a device completes what was issued, and how soon.
+// Where and in which order a device completes what was issued.
 class CompletionOrder {
   public:
     // A request that no other fits was issued by one CPU and completed on the other.

@@ -35,13 +35,12 @@ bool Undecided::hold(const BlockEvent &e, const std::vector<Index> &candidates) 
     return true;
 }
 
-// The requests that completions of the place fit, and how many these are.
-std::vector<Index> Undecided::fitted(const Place &place, std::size_t &completions) {
+// The requests that completions of the place fit.
+std::vector<Index> Undecided::fitted(const Place &place) {
     std::vector<Index> all;
     for (Completion &c : held_) {
         if (!(place_of(c.event) == place)) continue;
         drop_gone(c);
-        ++completions;
         for (const Candidate &of : c.candidates)
             if (std::find(all.begin(), all.end(), of.request) == all.end()) all.push_back(of.request);
     }
@@ -50,9 +49,10 @@ std::vector<Index> Undecided::fitted(const Place &place, std::size_t &completion
 
 // As many completions of the place as requests that they fit: the next completion is none of theirs.
 void Undecided::close_group(const Place &place) {
-    std::size_t completions = 0;
-    const std::vector<Index> all = fitted(place, completions);
-    if (completions != all.size()) return;
+    const std::vector<Index> all = fitted(place);
+    const auto completions =
+        std::count_if(held_.begin(), held_.end(), [&](const Completion &c) { return place_of(c.event) == place; });
+    if (static_cast<std::size_t>(completions) != all.size()) return;
     for (const Index i : all) requests_[i].completed = true;
 }
 
@@ -82,11 +82,10 @@ void Undecided::take(std::size_t k, Decision &d) {
     d.event = held_[k].event;
     --m_.devices.of(d.event.dev).undecided;
     --m_.shared.undecided;
-    std::size_t completions = 0;
     d.unsure.clear();
     // If it had an earlier completion, another one's was taken for that, and this one is another's.
     const bool had_one = d.request != kNil && d.shown != Shown::kByWake && requests_[d.request].r.ambiguous;
-    if (d.shown == Shown::kByNobody || had_one) d.unsure = fitted(place_of(d.event), completions);
+    if (d.shown == Shown::kByNobody || had_one) d.unsure = fitted(place_of(d.event));
     held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(k));
 }
 

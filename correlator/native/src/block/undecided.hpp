@@ -57,7 +57,7 @@ class Undecided {
     bool take_ended(Decision &);
     std::size_t completion_of(const Ended &, Shown &) const;
     void drop_gone(Completion &) const;
-    std::vector<Index> fitted(const Place &, std::size_t &completions);
+    std::vector<Index> fitted(const Place &);
     void close_group(const Place &);
     void take(std::size_t, Decision &);
 

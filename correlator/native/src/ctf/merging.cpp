@@ -218,7 +218,7 @@ void Merging::declare_classes(std::size_t number, bool all) {
                                              slot_of.begin() + static_cast<std::ptrdiff_t>(begin + size));
         };
         Compiler compiler;
-        trace.passed_before(compiler, stream_class);
+        trace.header_passed(compiler, stream_class);
         compiler.add(stream_class.event_context, Location::Root::kCommonContext, part(payload.size(), common.size()));
         compiler.add(e.context, Location::Root::kSpecificContext,
                      part(payload.size() + common.size(), specific.size()));

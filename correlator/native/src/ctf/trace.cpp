@@ -66,8 +66,7 @@ using Shared = std::map<std::uint64_t, std::set<std::int32_t>>;  // by stream cl
 
 bool reads_header(const Trace &trace, const StreamClassDecl &s, const std::set<std::int32_t> &shared) {
     Compiler compiler;
-    compiler.passed_before(trace.meta.packet_header, Location::Root::kPacketHeader);
-    compiler.passed_before(s.packet_context, Location::Root::kPacketContext);
+    trace.packet_passed(compiler, s);
     const auto first = static_cast<std::int32_t>(compiler.take().registers);
     return shared.lower_bound(first) != shared.end();
 }
@@ -80,8 +79,7 @@ void compile_header(const Trace &trace, const StreamClassDecl &s, const std::set
     out.header = HeaderKind::kOther;
     out.header_align_bits = alignment(*t);
     Compiler compiler;
-    compiler.passed_before(trace.meta.packet_header, Location::Root::kPacketHeader);
-    compiler.passed_before(s.packet_context, Location::Root::kPacketContext);
+    trace.packet_passed(compiler, s);
     compiler.add(t, Location::Root::kEventHeader, [&](const Type &field, bool) -> std::int32_t {
         if (field.roles & bit(FieldRole::kEventId)) return 0;
         if (!(field.roles & bit(FieldRole::kTimestamp))) return -1;
@@ -142,9 +140,13 @@ const StreamClassDecl &Trace::stream_class(const EventDecl &e) const {
     return s->second;
 }
 
-void Trace::passed_before(Compiler &compiler, const StreamClassDecl &s) const {
+void Trace::packet_passed(Compiler &compiler, const StreamClassDecl &s) const {
     compiler.passed_before(meta.packet_header, Location::Root::kPacketHeader);
     compiler.passed_before(s.packet_context, Location::Root::kPacketContext);
+}
+
+void Trace::header_passed(Compiler &compiler, const StreamClassDecl &s) const {
+    packet_passed(compiler, s);
     compiler.passed_before(s.event_header, Location::Root::kEventHeader);
 }
 
@@ -200,7 +202,7 @@ static Shared check_fields(const Trace &trace) {
         if (s == trace.meta.streams.end()) continue;
         if (e.id >= kMaxEventIds) throw Unsupported("an event id of " + std::to_string(e.id));
         Compiler compiler;
-        trace.passed_before(compiler, s->second);
+        trace.header_passed(compiler, s->second);
         compiler.add(s->second.event_context, Location::Root::kCommonContext, none);
         compiler.add(e.context, Location::Root::kSpecificContext, none);
         compiler.add(e.payload, Location::Root::kPayload, none);

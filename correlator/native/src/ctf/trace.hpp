@@ -40,8 +40,9 @@ struct Trace {
     const ClockDecl &clock() const { return meta.clocks.begin()->second; }
     // Throws Malformed.
     const StreamClassDecl &stream_class(const EventDecl &) const;
-    // Before the fields of events of a stream class: what was read of its packet, and the event's header.
-    void passed_before(Compiler &, const StreamClassDecl &) const;
+    // What has been read of a packet of the stream class; before the fields of an event also its header.
+    void packet_passed(Compiler &, const StreamClassDecl &) const;
+    void header_passed(Compiler &, const StreamClassDecl &) const;
     // A place for an event's class. Throws Unsupported for ids that are too far apart: `ids` counts them, of all
     // traces.
     EventClass &place(const EventDecl &, std::uint64_t &ids);

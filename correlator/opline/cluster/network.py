@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -97,7 +98,7 @@ class Network:
         end = max(spans[h][1] - self._base[h] for h in self.hosts)
         loosest = max([float(link.clock.limit_ppm) for link in links], default=0.0) or 1.0
         spacing = int(min(KNOT_NS, max(SLACK_NS * 2e6 / loosest, (end - begin) / MOST_KNOTS)))
-        self._grid = np.unique(np.r_[np.arange(begin, end, max(spacing, 1), dtype=np.int64), begin, end])
+        self._grid = np.unique(np.r_[np.arange(begin, end, max(spacing, 1), dtype=np.int64), begin, end, self._edges()])
         self.maps = self._maps()
         self._keep_order()
 
@@ -118,12 +119,9 @@ class Network:
         own = {self.reference: self._grid}
         for host, (parent, link) in self._parents.items():
             if host == link.b:
-                own[host] = own[parent] + link.clock.offset_ns + _middle(link.clock, own[parent])
+                own[host] = own[parent] + link.clock.offset_ns + link.clock.middle(own[parent])
                 continue
-            guess = own[parent] - link.clock.offset_ns
-            for _ in range(2):  # theta is known at the times of the host that is looked for
-                guess = own[parent] - link.clock.offset_ns - _middle(link.clock, guess)
-            own[host] = guess
+            own[host] = link.clock.first_at(own[parent])
         return own
 
     def _maps(self) -> dict[str, HostMap]:
@@ -160,12 +158,10 @@ class Network:
         rises = np.r_[True, knots[1:] > np.maximum.accumulate(knots)[:-1]]
         base = self._base[host]
         made = HostMap(knots[rises], grid[rises], (base + least)[rises], (base + most)[rises])
-        away = np.maximum(most - middle, middle - least)[rises]
-        limit = self._limit(host, own)[known][rises]
-        between = np.ceil(np.diff(made.reference_ns) * np.maximum(limit[:-1], limit[1:]) * 0.5e-6).astype(np.int64)
-        made.bound_ns = away.copy()
-        made.bound_ns[:-1] = np.maximum(away[:-1], away[1:]) + between
-        made.segment = np.cumsum(np.r_[0, np.diff(np.flatnonzero(known)[rises]) > 1]) if len(grid) else made.segment
+        made.segment = _runs(known)[rises]
+        made.bound_ns = _bound(
+            made, np.maximum(most - middle, middle - least)[rises], self._limit(host, own)[known][rises]
+        )
         return made
 
     def _limit(self, host: str, own: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -201,10 +197,47 @@ class Network:
             self._grid = grid
             self.maps = self._maps()
 
+    def _edges(self) -> np.ndarray:
+        """The reference's times of both edges and the middle of each step."""
+        found = [np.empty(0, np.int64)]
+        for link in self.links:
+            if link.clock.steps and link.a in self._base:
+                edges = [(s.begin_ns, (s.begin_ns + s.end_ns) // 2, s.end_ns) for s in link.clock.steps]
+                found.append(self._reference_at(link.a, np.array(edges, np.int64).ravel()))
+        return np.concatenate(found)
 
-def _middle(clock: PairClock, t_ns: np.ndarray) -> np.ndarray:
-    low, high = clock.at(t_ns)
-    known = np.isfinite(low) & np.isfinite(high)
-    middle = np.interp(t_ns.astype(np.float64), t_ns[known].astype(np.float64), (low[known] + high[known]) / 2)
-    whole: np.ndarray = np.rint(middle).astype(np.int64)
-    return whole
+    def _reference_at(self, host: str, own_ns: np.ndarray) -> np.ndarray:
+        """The reference's times of a host's own times, which are in order, along the tree."""
+        while host != self.reference:
+            host, link = self._parents[host]
+            if host == link.a:
+                own_ns = link.clock.first_at(own_ns)
+            else:
+                own_ns = own_ns + link.clock.offset_ns + link.clock.middle(own_ns)
+        return own_ns
+
+
+def _runs(known: np.ndarray) -> np.ndarray:
+    """For each known point how many runs of unknown ones are before it."""
+    begins = known & np.r_[False, ~known[:-1]]
+    numbers: np.ndarray = np.cumsum(begins)[known]
+    return numbers
+
+
+def _bound(made: HostMap, away: np.ndarray, limit_ppm: np.ndarray) -> np.ndarray:
+    """The bounds from each knot to the next. ``away``: how far the offset may be from the truth at each knot;
+    ``limit_ppm``: of its rate.
+
+    An offset is known at a time of one clock, and asked at a time of another, which is as far away: so the rate of the
+    offset counts. Between two knots a bound widens by the limit. In a step the truth lies somewhere between the knots.
+    """
+    if len(made) < 2:
+        return away
+    run = np.diff(made.reference_ns).astype(np.float64)
+    stepped = np.diff(made.segment) > 0
+    limit = np.maximum(limit_ppm[:-1], limit_ppm[1:]) * 1e-6
+    rate = np.where(stepped, 0.0, np.abs(np.diff(made.own_ns) / run - 1)) + limit
+    most = np.maximum(away[:-1], away[1:]) * (1 + 2 * np.minimum(rate, 1.0))
+    out: np.ndarray = np.ceil(most + np.where(stepped, run, run * limit / 2)).astype(np.int64)
+    last = out[-1] if not stepped[-1] else math.ceil(away[-1] * (1 + 2 * limit[-1]))
+    return np.append(out, last)

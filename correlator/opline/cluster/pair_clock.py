@@ -25,6 +25,8 @@ from opline.values import Value
 
 MOST_LEFT_OUT = 0.001  # of the messages
 MOST_STEPS = 20
+ROUNDS = 3  # of a time that is looked for: each adds three digits
+NEVER_NS = 1 << 62
 
 
 class Step(Value):
@@ -117,6 +119,37 @@ class PairClock:
             limit = segment.bounds.limit
             out[mine] = limit.ppm[limit.block(t[mine])]
         return out
+
+    def middle(self, t_ns: np.ndarray) -> np.ndarray:
+        """theta − offset_ns in the middle of its bounds at times of A's clock, which are in order; in a step between
+        what it is before and behind.
+        """
+        asked = np.union1d(t_ns, self._edges())
+        low, high = self.at(asked)
+        known = np.isfinite(low) & np.isfinite(high)
+        at = asked[known].astype(np.float64)
+        middle = np.interp(t_ns.astype(np.float64), at, (low[known] + high[known]) / 2)
+        whole: np.ndarray = np.rint(middle).astype(np.int64)
+        return whole
+
+    def first_at(self, other_ns: np.ndarray) -> np.ndarray:
+        """The times of A's clock at times of B's clock, which are in order; in a step as ``middle`` has it."""
+        edges = self._edges()
+        at_edges = self.middle(edges) if len(edges) else edges
+        of_other = np.maximum.accumulate(edges + self.offset_ns + at_edges)
+        k = np.searchsorted(of_other, other_ns, "right")
+        least, most = np.r_[-NEVER_NS, edges][k], np.r_[edges, NEVER_NS][k]
+        found: np.ndarray = other_ns - np.r_[self.offset_ns, of_other - edges][k]
+        for _ in range(ROUNDS):
+            found = np.clip(other_ns - self.offset_ns - self.middle(np.clip(found, least, most)), least, most)
+        stepped = k % 2 == 1
+        last = k[stepped]
+        part = (other_ns[stepped] - of_other[last - 1]) / (of_other[last] - of_other[last - 1])
+        found[stepped] = edges[last - 1] + np.rint(part * (edges[last] - edges[last - 1])).astype(np.int64)
+        return found
+
+    def _edges(self) -> np.ndarray:
+        return np.array([ns for step in self.steps for ns in (step.begin_ns, step.end_ns)], np.int64)
 
     def raised(self) -> list[Raised]:
         """Where the limit was raised, neighbouring blocks with one limit together."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# `make help` lists the targets. ./setup-env makes the environment that they need; ./check is all of it, as CI runs it.
+# `make help` lists the targets. `./setup-env --tests` makes the environment that they need; ./check is all of it, as CI
+# runs it.
 
 VENV := $(CURDIR)/.venv/bin
 JOBS := $(shell nproc)
@@ -22,7 +23,7 @@ help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/\1\t\2/p' Makefile | expand -t 14
 
 setup:  ## install what is missing (Debian and Python packages), make .venv and build
-	./setup-env
+	./setup-env --tests
 
 build:  ## compile what has changed: the core, the extension module, the plug-in, the providers, the demo store
 	@$(MAKE) -s --no-print-directory -j$(JOBS) -C correlator/native PYTHON=$(VENV)/python

@@ -144,7 +144,7 @@ def test_a_picture_needs_graphviz(
     run = str(two_paths().write(tmp_path / "run"))
     monkeypatch.setenv("PATH", str(tmp_path))
     assert main(["graph", run, "-o", str(tmp_path / "g.svg")]) == 1
-    assert "apt-get install graphviz" in capfd.readouterr().err and not (tmp_path / "g.svg").exists()
+    assert "apt install graphviz" in capfd.readouterr().err and not (tmp_path / "g.svg").exists()
     broken = tmp_path / "dot"
     broken.write_text("#!/bin/sh\necho no such font >&2\nexit 1\n")
     broken.chmod(0o755)

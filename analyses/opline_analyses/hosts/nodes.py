@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 
 from opline.errors import UsageError
+from opline.packages import how_to_install
 
 MOST = 10_000
 _HOST = re.compile(r"(?:[A-Za-z0-9_.:-]+@)?[A-Za-z0-9][A-Za-z0-9_.:-]*")  # no option of ssh: it begins with no hyphen
@@ -60,7 +61,9 @@ def _of_clustershell(text: str) -> list[str]:
     try:
         from ClusterShell.NodeSet import NodeSet
     except ImportError as error:
-        raise UsageError(f"--hosts {text}: groups of hosts need ClusterShell: apt install clustershell.") from error
+        raise UsageError(
+            f"--hosts {text}: groups of hosts need ClusterShell: {how_to_install('clustershell')}."
+        ) from error
     try:
         return [str(host) for host in NodeSet(text)]
     except Exception as error:  # of several kinds, and its configuration's

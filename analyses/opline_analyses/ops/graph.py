@@ -26,6 +26,7 @@ import networkx as nx
 
 from opline.errors import OplineError
 from opline.model.language import BLOCK_STEPS
+from opline.packages import how_to_install
 from opline.talk import shown
 from opline_analyses.base.colours import stage_colour
 from opline_analyses.base.result_table import (
@@ -174,7 +175,7 @@ def _drawn(text: bytes, form: str) -> bytes:
     if program is None:
         raise OplineError(
             "Graphviz draws the graph, and its program dot is not installed."
-            " Install it (apt-get install graphviz), or write a .dot file."
+            f" Install it ({how_to_install('graphviz')}), or write a .dot file."
         )
     done = subprocess.run([program, f"-T{form}"], input=text, capture_output=True, check=False)
     if done.returncode != 0:

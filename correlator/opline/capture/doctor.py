@@ -26,6 +26,7 @@ from opline.capture.machine import machine, space
 from opline.capture.machine.checks import Check, Status
 from opline.capture.sources import blocksource
 from opline.errors import OplineError
+from opline.packages import how_to_install
 
 #: A recording of a minute at 100 k events/s is about 600 MB.
 _COMFORTABLE_BYTES = 2 << 30
@@ -71,7 +72,7 @@ def _user() -> Check:
 def _lttng_tools() -> Check:
     version = machine.versions()["lttng-tools"]
     if version is None or shutil.which("lttng-sessiond") is None:
-        return Check("lttng-tools", Status.MISSING, "not installed", "apt install lttng-tools")
+        return Check("lttng-tools", Status.MISSING, "not installed", how_to_install("lttng-tools"))
     return Check("lttng-tools", Status.OK, version)
 
 
@@ -80,7 +81,7 @@ def _lttng_ust() -> Check:
     try:
         ctypes.CDLL("liblttng-ust.so.1")
     except OSError:
-        return Check("lttng-ust", Status.MISSING, "liblttng-ust.so.1 not found", "apt install liblttng-ust1")
+        return Check("lttng-ust", Status.MISSING, "liblttng-ust.so.1 not found", how_to_install("liblttng-ust1"))
     return Check("lttng-ust", Status.OK, version or "version unknown")
 
 
@@ -101,7 +102,10 @@ def _modules() -> Check:
         return Check("lttng-modules", Status.OK, f"{state}: block events, system calls, scheduling from the kernel")
     detail = f"none for kernel {platform.release()}: block events come through BPF"
     return Check(
-        "lttng-modules", Status.OPTIONAL, detail, "apt install lttng-modules-dkms (where modules can be loaded)"
+        "lttng-modules",
+        Status.OPTIONAL,
+        detail,
+        f"{how_to_install('lttng-modules-dkms')} (where modules can be loaded)",
     )
 
 
@@ -206,7 +210,7 @@ def _babeltrace2() -> Check:
     version = machine.versions()["babeltrace2"]
     if version is None:
         detail = "not installed: recordings are not counted"
-        return Check("babeltrace2", Status.WARNING, detail, "apt install babeltrace2")
+        return Check("babeltrace2", Status.WARNING, detail, how_to_install("babeltrace2"))
     return Check("babeltrace2", Status.OK, version)
 
 
@@ -219,7 +223,7 @@ def _module(name: str, what: str) -> Check:
 def _gnuplot() -> Check:
     if shutil.which("gnuplot") is None:
         return Check(
-            "gnuplot", Status.OPTIONAL, "not installed: only the gnuplot recipe needs it", "apt install gnuplot"
+            "gnuplot", Status.OPTIONAL, "not installed: only the gnuplot recipe needs it", how_to_install("gnuplot")
         )
     return Check("gnuplot", Status.OK, "for the gnuplot recipe")
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from opline import _core
 from opline.errors import OplineError, TraceError
 from opline.interpreter import python
+from opline.packages import how_to_install
 from opline.readers.metadata import environment, metadata_text
 from opline.readers.streams import examine, mend
 from opline.readers.trace import is_ctf_2
@@ -45,7 +46,7 @@ REFUSED = 3  # exit status of the process: the last line of its standard error s
 def version() -> str:
     """The version of babeltrace2's library. Raises OplineError if it or its Python bindings are missing."""
     if importlib.util.find_spec("bt2") is None:
-        raise OplineError("babeltrace2's Python bindings are missing: install the Debian package python3-bt2.")
+        raise OplineError(f"babeltrace2's Python bindings are missing: {how_to_install('python3-bt2')}.")
     try:
         library = ctypes.CDLL(str(PLUGIN))
     except OSError as error:

@@ -28,6 +28,7 @@ from opline.capture.machine import processes
 from opline.capture.machine.patience import Patience
 from opline.errors import OplineError
 from opline.folder import OURS, Folder
+from opline.packages import how_to_install
 
 SYSTEM_RUNDIR = Path("/run/lttng")
 _CLIENT_SOCKET = "client-lttng-sessiond"
@@ -250,7 +251,7 @@ def attach(mode: str, state: State, mask: Iterable[int], kernel: bool, probes: S
     events that it loads; empty: all. SIGUSR1 must be blocked by the caller.
     """
     if shutil.which("lttng") is None or shutil.which("lttng-sessiond") is None:
-        raise OplineError("lttng and lttng-sessiond are not installed: apt install lttng-tools")
+        raise OplineError(f"lttng and lttng-sessiond are not installed: {how_to_install('lttng-tools')}")
     client = None if mode == "private" else running()
     if client is not None:
         state.shared_sessiond = True

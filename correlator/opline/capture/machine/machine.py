@@ -18,6 +18,7 @@ from opline import __version__
 from opline.capture.machine.clocks import clock_offset_ns
 from opline.capture.machine.processes import boot_id
 from opline.interpreter import python
+from opline.packages import how_to_install
 
 _DEBIANS = Path("/usr/lib/python3/dist-packages")  # of Debian's Python alone
 
@@ -134,7 +135,7 @@ def how_to_get(module: str, package: str) -> str:
             f"{package} is installed, but not for this Python: make its environment with /usr/bin/python3 -m venv "
             "--system-site-packages"
         )
-    return f"apt install {package}"
+    return how_to_install(package)
 
 
 def bcc_version() -> str | None:

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
 import warnings
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,7 @@ import opline
 import opline_analyses as analyses
 from opline.errors import OplineError, UsageError
 from opline.store.schema import TABLES
+from opline_analyses.api.table import INSTANTS
 from opline_analyses.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -205,6 +209,71 @@ def test_the_package_alone_imports_nothing_above_it() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], text=True, capture_output=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_instants_become_timestamps(demo: Correlated) -> None:
+    with opline.open(demo.path) as run:
+        first_ns, length_ns = run.sql("SELECT min(begin_ns), max(end_ns) - min(begin_ns) FROM ops").rows()[0]
+        for spec in TABLES:  # an instant lies in the run; a length of time does not reach its begin
+            for name in (c.name for c in spec.columns if c.name.endswith("_ns")):
+                for (value,) in run.sql(f"SELECT DISTINCT {name} FROM {spec.name} WHERE {name} IS NOT NULL").rows():
+                    assert (abs(value - first_ns) <= 2 * length_ns) == (name in INSTANTS), (spec.name, name)
+        ops = run.ops.head(3)
+        timed = ops.timestamps()
+        assert timed.columns == tuple(name.removesuffix("_ns") if name in INSTANTS else name for name in ops.columns)
+        begins = [value for (value,) in run.sql("SELECT begin_ns FROM ops LIMIT 3").rows()]
+        made = timed.df()
+        assert str(made["begin"].dtype) == "datetime64[ns]"
+        assert made["begin"].diff().dropna().astype("int64").tolist() == [b - a for a, b in pairwise(begins)]
+        assert made["begin"][0].year == 2026 and str(made["latency_ns"].dtype) == "Int64"
+        assert run.sql("SELECT wall(begin_ns) FROM ops LIMIT 1").arrow().column(0)[0].value == made["begin"][0].value
+
+
+def test_integers_stay_integers_beside_unknown_values(demo: Correlated) -> None:
+    with opline.open(demo.path) as run:
+        for spec in TABLES:
+            kinds = {c.name: c.type for c in spec.columns}
+            types = run.table(spec.name).df().dtypes
+            for name, kind in kinds.items():
+                if kind in ("i64", "u64", "i32", "u32"):
+                    wanted = {"i": "Int", "u": "UInt"}[kind[0]] + kind[1:]
+                    assert str(types[name]) == wanted, (spec.name, name)
+
+
+def test_polars(demo: Correlated) -> None:
+    pytest.importorskip("polars")
+    with opline.open(demo.path) as run:
+        frame = run.ops.pl()
+        assert frame.height == len(run.ops) and frame.columns == list(run.ops.columns)
+        assert frame["latency_ns"].to_list() == [row[0] for row in run.sql("SELECT latency_ns FROM ops").rows()]
+        stages = run.stage_table()
+        assert stages.pl()["total_ns"].to_list() == stages.column("total_ns")
+
+
+def test_the_notebook_runs_in_a_kernel(tmp_path: Path) -> None:
+    """As Jupyter runs it, where ipywidgets is not installed; what each cell ends with is shown."""
+    assert importlib.util.find_spec("ipywidgets") is None
+    source = ROOT / "examples" / "notebook" / "first_look.ipynb"
+    argv = [
+        sys.executable,
+        "-m",
+        "nbconvert",
+        "--to",
+        "notebook",
+        "--execute",
+        "--output-dir",
+        str(tmp_path),
+        str(source),
+    ]
+    folders = {f"JUPYTER_{name}_DIR": str(tmp_path) for name in ("CONFIG", "DATA", "RUNTIME")}
+    environment = {**os.environ, **folders, "IPYTHONDIR": str(tmp_path), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+    done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    cells = json.loads((tmp_path / source.name).read_text())["cells"]
+    shown = [out["data"] for cell in cells for out in cell.get("outputs", ()) if out["output_type"] == "execute_result"]
+    assert "2003 ops" in "".join(shown[0]["text/html"])
+    assert sum("text/html" in data for data in shown) >= 8
+    assert "image/svg+xml" in shown[-1]
 
 
 def test_the_notebook_runs(monkeypatch: pytest.MonkeyPatch) -> None:

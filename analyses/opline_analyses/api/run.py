@@ -23,6 +23,7 @@ from opline_analyses.block.hist_result import HistOptions
 from opline_analyses.block.io_filter import IoFilters
 from opline_analyses.pictures.heatmap_of import HeatmapOptions
 from opline_analyses.runs import ledger
+from opline_analyses.runs.functions import make_functions
 from opline_analyses.runs.run import asked, open_run, readable
 from opline_analyses.runs.selection import OpFilters
 
@@ -288,6 +289,7 @@ class Run:
         if first:
             con.execute("SET python_enable_replacements = false")  # a name in SQL is a table, not our variable
             con.make_views()
+            make_functions(self._run)
         return con
 
     def _guard(self) -> AbstractContextManager[None]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A table of a run, or what a query gives: nothing is read before it is asked for.
 
-As Arrow, as pandas, as tuples; in a notebook its first rows are shown.
+As Arrow, as pandas, as polars, as tuples; in a notebook its first rows are shown.
 """
 
 from __future__ import annotations
@@ -11,18 +11,26 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
+from opline.store.schema import TABLES
 from opline.talk import shown
-from opline_analyses.base.extras import frame
+from opline_analyses.base.extras import frame, polars_frame
 
 if TYPE_CHECKING:
     import duckdb
     import pandas as pd
+    import polars as pl
     import pyarrow as pa
 
     from opline_analyses.runs.views import Connection
 
 SHOWN_ROWS = 10
 BATCH_ROWS = 65_536
+_LENGTHS = {
+    "blocked_io_ns", "blocked_ns", "d2c_ns", "duration_ns", "latency_ns", "on_cpu_ns", "q2c_ns", "runnable_ns",
+    "unattributed_ns", "unknown_ns",
+}  # fmt: skip
+#: The columns of a run's tables that are times of the run's clock; others in _ns are lengths of time.
+INSTANTS = frozenset(c.name for table in TABLES for c in table.columns if c.name.endswith("_ns")) - _LENGTHS
 
 
 class Table:
@@ -95,6 +103,22 @@ class Table:
         """
         return frame(self.arrow())
 
+    def pl(self) -> pl.DataFrame:
+        """All rows as a polars.DataFrame. Raises OplineError where polars is not installed."""
+        return polars_frame(self.arrow())
+
+    def timestamps(self) -> Table:
+        """The same rows with instants as timestamps in UTC, in columns without `_ns`: `begin_ns` becomes `begin`.
+
+        Times that an SQL query names otherwise stay integers; there `wall(ns)` makes timestamps. If the clock of the
+        trace has no offset to the time of day, the first event of the run is at 1970-01-01.
+        """
+        named = (
+            f'wall("{name}") AS "{name.removesuffix("_ns")}"' if name in INSTANTS else f'"{_quoted(name)}"'
+            for name in self.columns
+        )
+        return Table(self._con, self._guard, f"SELECT {', '.join(named)} FROM ({self._query})", self._parameters)
+
     def __repr__(self) -> str:
         return f"<opline.Table of {len(self)} rows: {', '.join(map(shown, self.columns))}>"
 
@@ -109,6 +133,10 @@ class Table:
             f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
             f"<p>{more}{number:,} rows; names that end in _ns are nanoseconds; an empty cell is unknown</p>"
         )
+
+
+def _quoted(name: str) -> str:
+    return name.replace('"', '""')
 
 
 def _cell(value: object) -> str:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pandas as pd
+    import polars as pl
     import pyarrow as pa
 
 
@@ -60,8 +61,20 @@ def frame(found: pa.Table) -> pd.DataFrame:
     import pyarrow as pa
 
     kinds = {
-        pa.int64(): pandas.Int64Dtype(), pa.int32(): pandas.Int32Dtype(), pa.uint32(): pandas.UInt32Dtype(),
-        pa.int16(): pandas.Int16Dtype(), pa.int8(): pandas.Int8Dtype(), pa.bool_(): pandas.BooleanDtype(),
+        pa.int64(): pandas.Int64Dtype(), pa.int32(): pandas.Int32Dtype(), pa.int16(): pandas.Int16Dtype(),
+        pa.int8(): pandas.Int8Dtype(), pa.uint64(): pandas.UInt64Dtype(), pa.uint32(): pandas.UInt32Dtype(),
+        pa.uint16(): pandas.UInt16Dtype(), pa.uint8(): pandas.UInt8Dtype(), pa.bool_(): pandas.BooleanDtype(),
     }  # fmt: skip
     table: pd.DataFrame = found.to_pandas(types_mapper=kinds.get)
+    return table
+
+
+def polars_frame(found: pa.Table) -> pl.DataFrame:
+    """A polars.DataFrame. Raises OplineError."""
+    try:
+        import polars
+    except ImportError as error:
+        raise _missing("polars", "pl()") from error
+    table = polars.from_arrow(found)
+    assert isinstance(table, polars.DataFrame)  # of a table, not of one column
     return table

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The one table of results: typed columns, each with a unit, a name for machines and a heading for people.
 
-An analysis gives a `ResultTable`. Text, CSV, JSON, Arrow, pandas and HTML are made of it here, and nowhere else
-(docs/internals/outputs.md).
+An analysis gives a `ResultTable`. All outputs are made of it here, and nowhere else (docs/internals/outputs.md).
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from opline.paths import stored
 from opline.talk import shown
+from opline_analyses.base.extras import frame, polars_frame, pyarrow
 from opline_analyses.base.screen import BOLD, DIM, PAPER
 from opline_analyses.base.text import duration, json_shown, level, percent, shortened, us
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import pandas as pd
+    import polars as pl
     import pyarrow as pa
 
     from opline_analyses.base.screen import Screen
@@ -220,10 +221,8 @@ class ResultTable:
         found = self.with_rows([*kept, *self.rows[end:]])
         if small:
             whole = percent(sum(row[place] or 0.0 for row in small), 1, 2)
-            found.notes = (
-                *self.notes,
-                f"not shown: {len(small)} rows, each less than {100 * least:g} %, {whole} % in all",
-            )
+            note = f"not shown: {len(small)} rows, each less than {100 * least:g} %, {whole} % in all"
+            found.notes = (*self.notes, note)
         return found
 
     # for people
@@ -331,8 +330,6 @@ class ResultTable:
 
     def arrow(self) -> pa.Table:
         """A pyarrow.Table. Raises OplineError where pyarrow is not installed."""
-        from opline_analyses.base.extras import pyarrow
-
         arrow = pyarrow()
         types = {"i64": arrow.int64(), "f64": arrow.float64(), "bool": arrow.bool_(), "text": arrow.string()}
         types["list"] = arrow.list_(arrow.int64())
@@ -342,9 +339,11 @@ class ResultTable:
 
     def df(self) -> pd.DataFrame:
         """A pandas.DataFrame, whose integers stay integers. Raises OplineError where pandas is not installed."""
-        from opline_analyses.base.extras import frame
-
         return frame(self.arrow())
+
+    def pl(self) -> pl.DataFrame:
+        """The rows as a polars.DataFrame. Raises OplineError."""
+        return polars_frame(self.arrow())
 
     def _repr_html_(self) -> str:
         """All that people read, for a notebook."""

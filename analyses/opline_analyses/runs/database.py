@@ -41,5 +41,7 @@ def in_memory(threads: int | None = None) -> duckdb.DuckDBPyConnection:
     if threads is not None:
         config["threads"] = threads
     con = duckdb.connect(":memory:", config=config)
-    con.execute("SET enable_progress_bar = false")
+    # in a notebook without ipywidgets it is off, and DuckDB refuses to set it
+    if con.execute("SELECT current_setting('enable_progress_bar')").fetchall() != [(False,)]:
+        con.execute("SET enable_progress_bar = false")
     return con

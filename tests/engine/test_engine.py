@@ -30,7 +30,13 @@ from opline_analyses.engine.interface import REFUSED, Failure, Item, engine_of
 from opline_analyses.engine.processes import run_here
 
 NAMES = ("demo-kernel", "app-sync-2m-nvme-split", "app-libaio-qd8-dmlinear")
-COMMANDS = (("stages",), ("hist", "0.5", "--csv"), ("iostat", "0.5", "--json"))
+COMMANDS = (
+    ("stages",),
+    ("stages", "--exact", "--json"),
+    ("why", "--all"),
+    ("hist", "0.5", "--csv"),
+    ("iostat", "0.5", "--json"),
+)
 OPTIONS: dict[str, Any] = {"model": None, "reader": None, "all_programs": False, "filters": {}, "tainted": False}
 # An idle worker takes 7 % of a CPU to profile itself and to watch the machine.
 UNWATCHED = {
@@ -309,7 +315,7 @@ def test_a_killed_task_is_done_once_more(times: int, recorded: Path, tmp_path: P
 
 
 def test_a_killed_worker_of_dask_changes_nothing(recorded: Path, runs: Path, dask: str, opline: Opline) -> None:
-    words = ("stages", recorded, "--also", runs, "--json", "--engine")
+    words = ("stages", recorded, "--also", runs, "--json", "--exact", "--engine")
     with kept(recorded) as release, concurrent.futures.ThreadPoolExecutor(1) as pool:
         answer = pool.submit(opline, *words, f"dask:{dask}")
         (task,) = wait_for(lambda: tasks_of(recorded) or None)
@@ -354,6 +360,9 @@ def test_what_cannot_be_asked_is_said_in_a_line(
         ("stages", runs, "--engine", "dask"): "--engine dask: an address is wanted",
         ("stages", runs, "--also", runs): "A recording is named twice",
         ("stages", runs, "--engine", "processes", "--states"): "--states is about one recording",
+        ("stages", runs / NAMES[0], "--exact"): "--exact is about many recordings",
+        ("why", runs, "--engine", "processes", "--every", "1ms"): "--every is about one recording",
+        ("why", runs, "--engine", "processes", "--latency", ">9s"): "No ops of more than 9 s among",
         ("stages", tmp_path / "no", "--engine", "processes"): "does not exist.",
         ("hist", runs, "-T", "--engine", "processes"): "--timestamps is about one recording",
         ("iostat", runs, "--style", "dtrace", "--engine", "processes"): "give INTERVAL.",

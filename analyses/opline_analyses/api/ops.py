@@ -81,9 +81,9 @@ def why(
     and chooses the ops. Raises OplineError.
     """
     from opline_analyses.why.result import result
-    from opline_analyses.why.sets import choose, latency_rule, slowest_rule
+    from opline_analyses.why.sets import choose, rule_of
 
-    rule = latency_rule(latency) if latency is not None else slowest_rule(slowest)
+    rule = rule_of(slowest, latency)
     source, chosen = words if words is not None else ([str(run.given)], filters.words())
     sets = choose(run, selection(run, filters), rule, tainted)
     return result(

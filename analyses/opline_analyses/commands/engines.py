@@ -11,8 +11,9 @@ from opline_analyses.commands.common import input_path
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
 
-    from opline_analyses.engine.recordings import Answers
+    from opline_analyses.engine.recordings import Answers, Asking
 
 DEFAULT = "processes"
 HELP = """
@@ -49,16 +50,27 @@ def refuse(args: argparse.Namespace, options: Mapping[str, str]) -> None:
             raise UsageError(f"{option} is about one recording: leave out --engine and --also, or {option}.")
 
 
+def question(args: argparse.Namespace, options: Mapping[str, Any]) -> dict[str, Any]:
+    """What is asked of each recording: the options of the command and those of every command. Raises UsageError."""
+    refuse(args, {"extents": "--extents"})
+    return {"model": args.model, "reader": args.reader, "all_programs": args.all_programs, **options}
+
+
 def answers(
     args: argparse.Namespace, task: str, options: Mapping[str, Any], paths: Sequence[str] | None = None
 ) -> Answers:
     """The summaries of RUN and of what --also names, or of ``paths``. Raises OplineError."""
     from opline_analyses.engine.recordings import ask
 
-    refuse(args, {"extents": "--extents"})
-    both = {"model": args.model, "reader": args.reader, "all_programs": args.all_programs}
     paths = [str(args.run), *args.also] if paths is None else paths
-    return ask(args.engine or DEFAULT, task, paths, {**both, **options})
+    return ask(args.engine or DEFAULT, task, paths, question(args, options))
+
+
+def asked(args: argparse.Namespace, options: Mapping[str, Any]) -> AbstractContextManager[Asking]:
+    """What asks RUN and what --also names several questions. Raises OplineError."""
+    from opline_analyses.engine.recordings import asking
+
+    return asking(args.engine or DEFAULT, [str(args.run), *args.also], question(args, options))
 
 
 def status(args: argparse.Namespace, found: Answers) -> int:

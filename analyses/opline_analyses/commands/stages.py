@@ -20,7 +20,7 @@ from opline_analyses.commands.common import (
     write,
 )
 from opline_analyses.commands.engines import HELP as ENGINE
-from opline_analyses.commands.engines import add_engine, answers, refuse, status, wanted
+from opline_analyses.commands.engines import add_engine, answers, asked, refuse, status, wanted
 from opline_analyses.commands.options import add_filters, add_slowest, add_tainted, op_filters
 from opline_analyses.ops.stage_text import result
 from opline_analyses.ops.stages import none_counts, table_of
@@ -80,6 +80,9 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--states", action="store_true", help="what the threads did in each stage, and who woke them")
     add_table(parser)
     add_engine(parser)
+    parser.add_argument(
+        "--exact", action="store_true", help="with --engine: percentiles are measured values, by a second question"
+    )
     add_form(parser)
 
 
@@ -89,6 +92,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--states is by stage: leave out --by or --states.")
     if wanted(args):
         return _of_many(args)
+    if args.exact:
+        raise UsageError("--exact is about many recordings: give --engine or --also, too.")
     trace = None if args.states or args.by or op_filters(args).given else bare_trace(args)
     return _of_run(args) if trace is None else _of_trace(args, trace)
 
@@ -127,10 +132,16 @@ def _of_trace(args: argparse.Namespace, trace: BareTrace) -> int:
 def _of_many(args: argparse.Namespace) -> int:
     """Of several recordings, by an engine."""
     from opline_analyses.engine import added
+    from opline_analyses.engine.exact import exact_stages
 
     refuse(args, {"by": "--by", "states": "--states", "slowest": "--slowest"})
-    found = answers(args, "stages", {"filters": vars(op_filters(args)), "tainted": args.tainted})
-    t = added.stages(found.summaries)
+    options = {"filters": vars(op_filters(args)), "tainted": args.tainted}
+    if args.exact:
+        with asked(args, options) as asking:
+            t, found = exact_stages(asking)
+    else:
+        found = answers(args, "stages", options)
+        t = added.stages(found.summaries)
     if t.ops == 0:
         raise OplineError(none_counts("", t.incomplete, t.tainted))
     write(args, result(t, tainted=args.tainted, spread=args.spread))

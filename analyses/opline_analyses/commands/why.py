@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
 from opline import memory
 from opline_analyses.commands.common import (
@@ -14,10 +13,9 @@ from opline_analyses.commands.common import (
     opened,
     write,
 )
+from opline_analyses.commands.engines import HELP as ENGINE
+from opline_analyses.commands.engines import add_engine, asked, refuse, status, wanted
 from opline_analyses.commands.options import add_filters, add_tainted, op_filters
-
-if TYPE_CHECKING:
-    pass
 
 NAME = "why"
 HELP = "why the slow ops are slow: against typical ones, stage by stage"
@@ -25,7 +23,7 @@ HELP = "why the slow ops are slow: against typical ones, stage by stage"
 LACKS = {
     "--limit --sort": "rows are in the order of what they explain; --all prints all",
 }
-EXAMPLES = """\
+EXAMPLES = f"""\
 Slow ops are the slowest 1 %, or as --slowest or --latency say. Typical ops are
 the middle half (p25 to p75) of the others. Incomplete ops do not count; ops
 whose begin or end can be lost count with --tainted only.
@@ -38,6 +36,9 @@ time that slow ops waited for another op in that stage.
 --all prints every table: stages, threads, causes, p99 without each cause, and
 the test of what slow ops have in common (30 slow ops are needed). docs/why.md
 explains the output.
+{ENGINE}
+With --engine the slow ops are those of all recordings together: the sentence,
+the table of stages, and how many slow ops each recording has.
 
 examples:
   opline why run1
@@ -63,6 +64,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_tainted(parser)
     add_every(parser)
     parser.add_argument("--all", action="store_true", help="every table, not the twelve lines that answer")
+    add_engine(parser)
     add_form(parser)
 
 
@@ -80,6 +82,8 @@ def _words(args: argparse.Namespace) -> tuple[list[str], list[str]]:
 def run(args: argparse.Namespace) -> int:
     """Prints the sentence, the table and the commands."""
     memory.keep_little()
+    if wanted(args):
+        return _of_many(args)
     from opline_analyses.api.ops import why
     from opline_analyses.runs.database import bounded
 
@@ -90,3 +94,21 @@ def run(args: argparse.Namespace) -> int:
         )  # fmt: skip
         write(args, found)
     return 0 if found.found.sums else 1
+
+
+def _of_many(args: argparse.Namespace) -> int:
+    """Of several recordings, by an engine."""
+    from opline_analyses.engine.exact import why_of_many
+    from opline_analyses.why.of_many import result
+    from opline_analyses.why.sets import rule_of
+
+    refuse(args, {"every": "--every"})
+    rule = rule_of(args.slow, args.over)
+    options = {"filters": vars(op_filters(args)), "tainted": args.tainted, "over_ns": rule.over_ns}
+    with asked(args, options) as asking:
+        found, answers = why_of_many(asking, rule)
+    source, filters = _words(args)
+    source[0] = found.example
+    write(args, result(found, source, filters, tainted=args.tainted, everything=args.all))
+    ended = status(args, answers)
+    return ended if found.why.sums else 1

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from opline.errors import UsageError
 from opline_analyses.block.io_series import Series
 from opline_analyses.block.iostat import Row
-from opline_analyses.engine.summaries import REST
+from opline_analyses.engine.of_ops import REST
 from opline_analyses.intervals.intervals import Cell, Grid
 from opline_analyses.ops.stages import Deferred, StageRow, StageTable
 
@@ -36,26 +36,33 @@ def cells_of(summaries: Sequence[Sequence[Sequence[Any]]]) -> Cells:
     return found
 
 
-def quantiles(buckets: Mapping[int, Cell]) -> list[int]:
-    """The values of the ranks that PARTS mean: the middle between the least and the greatest of the rank's bucket."""
+def rank_of(part: float, count: int) -> int:
+    """The rank that is a percentile of so many values, the nearest one, from 1; 0 of none."""
+    return -(-int(part * 1000) * count // 1000)
+
+
+def quantiles(buckets: Mapping[int, Cell], known: Mapping[int, int]) -> list[int]:
+    """The values of the ranks that PARTS mean: those that are known, else the middle between the least and the greatest
+    of the rank's bucket.
+    """
     whole = sum(cell.count for cell in buckets.values())
-    ranks = [-(-int(part * 1000) * whole // 1000) for part in PARTS]
+    ranks = [rank_of(part, whole) for part in PARTS]
     found: list[int] = []
     passed = 0
     for index in sorted(buckets):
         cell = buckets[index]
         passed += cell.count
         while len(found) < len(ranks) and ranks[len(found)] <= passed:
-            found.append(((cell.least or 0) + (cell.most or 0)) // 2)
+            found.append(known.get(ranks[len(found)], ((cell.least or 0) + (cell.most or 0)) // 2))
     return found or [0] * len(PARTS)
 
 
-def _stage(name: str, kind: str, buckets: Mapping[int, Cell], squares: int) -> StageRow:
-    """``squares``: the sum of the squares of all values."""
+def _stage(name: str, kind: str, buckets: Mapping[int, Cell], squares: int, known: Mapping[int, int]) -> StageRow:
+    """``squares``: the sum of the squares of all values; ``known``: values by their ranks."""
     whole = Cell()
     for cell in buckets.values():
         whole.add(cell)
-    p50, p90, p99, p999 = quantiles(buckets)
+    p50, p90, p99, p999 = quantiles(buckets, known)
     mean = whole.mean or 0.0
     spread = whole.count * squares - whole.total**2  # in integers: nothing is lost where both are great
     deviation = math.sqrt(max(spread, 0)) / whole.count if whole.count else 0.0
@@ -85,8 +92,9 @@ def _order(summaries: Sequence[Summary]) -> list[str]:
     return sorted(places, key=key)
 
 
-def stages(summaries: Sequence[Summary]) -> StageTable:
-    """The table of all runs' ops."""
+def stages(summaries: Sequence[Summary], known: Mapping[str, Mapping[int, int]] | None = None) -> StageTable:
+    """The table of all runs' ops. ``known``: by group the values of the ranks of its percentiles (`ranks.py`)."""
+    of_group = known or {}
     found = cells_of([summary["cells"] for summary in summaries])
     groups: dict[str, dict[int, Cell]] = {}
     for (group, bucket), cell in found.items():
@@ -97,10 +105,12 @@ def stages(summaries: Sequence[Summary]) -> StageTable:
     squares: Counter[str] = Counter()
     for summary in summaries:
         squares.update(summary["squares"])
-    rows = [_stage(name, kinds[name], groups[f"stage {name}"], squares[f"stage {name}"]) for name in ordered]
-    unattributed, unknown, latency = (
-        _stage(name, name, groups.get(f"of {name}", {}), squares[f"of {name}"]) for name in REST
-    )
+
+    def row(name: str, kind: str, group: str) -> StageRow:
+        return _stage(name, kind, groups.get(group, {}), squares[group], of_group.get(group, {}))
+
+    rows = [row(name, kinds[name], f"stage {name}") for name in ordered]
+    unattributed, unknown, latency = (row(name, name, f"of {name}") for name in REST)
     programs: Counter[str] = Counter()
     for summary in summaries:
         for name, count in summary["programs"]:
@@ -108,7 +118,7 @@ def stages(summaries: Sequence[Summary]) -> StageTable:
     later = Deferred(*(sum(summary["deferred"][n] for summary in summaries) for n in range(4)))
     incomplete, tainted = (sum(summary[name] for summary in summaries) for name in ("incomplete", "tainted"))
     by_ops = sorted(programs.items(), key=lambda p: (-p[1], p[0]))
-    exact = all(cell.least == cell.most for cell in found.values())
+    exact = known is not None or all(cell.least == cell.most for cell in found.values())
     return StageTable(
         latency.count, incomplete, tainted, rows, unattributed, unknown, latency, later, by_ops, exact
     )  # fmt: skip

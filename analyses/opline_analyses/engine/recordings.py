@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,17 +21,20 @@ from opline_analyses.hosts.cluster import is_cluster, read_cluster
 from opline_analyses.runs.notices import tell_gaps
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Sequence
+
+    from opline_analyses.engine.interface import Engine
 
 INCOMPLETE = 3  # exit status: a recording is missing in the sums
 
 
 class Answers(Value):
-    """The summaries of the runs that have one, in the order in which the runs were named, and the number of the path
-    that named each; the names of the others.
+    """The summaries of the runs that have one, in the order in which the runs were named, where the worker finds each,
+    and the number of the path that named it; the names of the others.
     """
 
     names: list[str]
+    paths: list[str]
     summaries: list[Mapping[str, Any]]
     arguments: list[int]
     missing: list[str]
@@ -69,36 +74,84 @@ def items_of(paths: Sequence[str], options: Mapping[str, Any]) -> list[Item]:
     return items
 
 
-def ask(engine: str, task: str, paths: Sequence[str], options: Mapping[str, Any]) -> Answers:
-    """The task's summaries of all recordings; what is missing is on standard error, by name. Raises OplineError where
-    no recording has one.
-    """
-    items = items_of(paths, options)
-    found: dict[str, Path | Failure] = {item.name: Failure(item.absent) for item in items if item.absent}
-    with scratch("engine") as folder:
-        running = engine_of(engine, Path(folder))
-        try:
-            for item, result in running.map(task, [item for item in items if item.absent is None]):
-                found[item.name] = result
-        finally:
-            running.close()
-        answers = Answers([], [], [], [])
-        for item in items:
+class FewerError(Exception):
+    """A recording that had an answer has none to a later question: what was asked of all begins again without it."""
+
+
+class Asking:
+    """Recordings and the engine that asks them, several times where the answer takes several questions."""
+
+    def __init__(self, running: Engine, items: Sequence[Item]) -> None:
+        self._running, self._items, self._count = running, list(items), len(items)
+        self._told: set[str] = set()
+        self.missing: list[str] = []
+
+    def first(self, task: str) -> Answers:
+        """The task's summaries of all recordings; what is missing is on standard error, by name. Raises OplineError
+        where no recording has one.
+        """
+        documents = self._documents(task, self._items)
+        for document, item in zip(documents, self._items, strict=True):
+            for line in document["said"] if item.name not in self._told else ():
+                talk(f"{item.name}: {line}")
+            self._told.add(item.name)
+        if self.missing:
+            count = f"{len(self.missing)} of {self._count} recordings"
+            talk(f"{count} are not in the figures below: {', '.join(self.missing)}.")
+        return Answers(
+            [item.name for item in self._items],
+            [item.path for item in self._items],
+            [document["summary"] for document in documents],
+            [item.argument for item in self._items],
+            self.missing,
+        )
+
+    def more(self, task: str, options: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """The summaries of another task, of the recordings that have answered so far, in the same order. ``options``
+        come on top; a sequence has those of each recording. Raises FewerError where one has no answer.
+        """
+        each = [options] * len(self._items) if isinstance(options, Mapping) else options
+        asked = [item.replaced(options={**item.options, **one}) for item, one in zip(self._items, each, strict=True)]
+        before = len(self._items)
+        documents = self._documents(task, asked)
+        if len(documents) < before:
+            raise FewerError
+        return [document["summary"] for document in documents]
+
+    def _documents(self, task: str, items: Sequence[Item]) -> list[Mapping[str, Any]]:
+        """What the recordings answer that do; the others are named, and no longer asked."""
+        found: dict[str, Path | Failure] = {item.name: Failure(item.absent) for item in items if item.absent}
+        for item, result in self._running.map(task, [item for item in items if item.absent is None]):
+            found[item.name] = result
+        documents, kept = [], []
+        for item in self._items:
             result = found.get(item.name, Failure("the engine gave no answer"))
             if isinstance(result, Failure):
                 for line in result.why.splitlines():
                     talk(f"{item.name}: {line}")
-                answers.missing.append(item.name)
+                self.missing.append(item.name)
                 continue
-            document = json.loads(result.read_text())
-            for line in document["said"]:
-                talk(f"{item.name}: {line}")
-            answers.names.append(item.name)
-            answers.arguments.append(item.argument)
-            answers.summaries.append(document["summary"])
-    if not answers.summaries:
-        raise OplineError(f"None of {len(items)} recordings has an answer: the lines above say why.", INCOMPLETE)
-    if answers.missing:
-        count = f"{len(answers.missing)} of {len(items)} recordings"
-        talk(f"{count} are not in the figures below: {', '.join(answers.missing)}.")
-    return answers
+            documents.append(json.loads(result.read_text()))
+            kept.append(item)
+        self._items = kept
+        if not kept:
+            raise OplineError(f"None of {self._count} recordings has an answer: the lines above say why.", INCOMPLETE)
+        return documents
+
+
+@contextmanager
+def asking(engine: str, paths: Sequence[str], options: Mapping[str, Any]) -> Iterator[Asking]:
+    """What asks the recordings that the paths mean. Raises OplineError."""
+    items = items_of(paths, options)
+    with scratch("engine") as folder:
+        running = engine_of(engine, Path(folder))
+        try:
+            yield Asking(running, items)
+        finally:
+            running.close()
+
+
+def ask(engine: str, task: str, paths: Sequence[str], options: Mapping[str, Any]) -> Answers:
+    """One question to all recordings. Raises OplineError where none answers."""
+    with asking(engine, paths, options) as found:
+        return found.first(task)

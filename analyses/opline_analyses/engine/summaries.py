@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opline.errors import OplineError
 from opline.store.run import BLOCKS_MODEL
 from opline.values import Value
 from opline_analyses.block.hist_result import HistOptions, counted_of, counting_buckets, source_beside, unit_of
 from opline_analyses.block.io_filter import IoFilters, rows_of, tables_needed
 from opline_analyses.block.io_series import series_of
 from opline_analyses.block.iostat_result import rows_and_series
-from opline_analyses.intervals.buckets import Fine
-from opline_analyses.intervals.intervals import Batch, Grid, Tally
+from opline_analyses.engine.cells import cell, cells
+from opline_analyses.engine.of_ops import latencies, slow, stages, within
 from opline_analyses.runs import ledger
 from opline_analyses.runs.not_yours import background_line
 from opline_analyses.runs.notices import gaps_line, tell_before, tell_not_yours
@@ -25,112 +24,13 @@ from opline_analyses.runs.run import open_run
 from opline_analyses.runs.selection import OpFilters, selection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, TypeAlias
 
-    import numpy as np
-
     from opline_analyses.block.io_series import Series
-    from opline_analyses.intervals.intervals import Cell, Cells
     from opline_analyses.runs.run import Run
 
     Options: TypeAlias = Mapping[str, Any]
-
-BITS = 8  # each power of two in 256: a percentile is within 0.2 %
-BUCKETS = Fine(1, BITS)
-ORDER_OPS = 100_000  # as StageStatistics::kOrderOps
-REST = ("unattributed", "unknown", "latency")
-
-
-def cell(found: Cell) -> list[int | None]:
-    """A cell as JSON."""
-    return [found.count, found.total, found.least, found.most, found.size]
-
-
-def cells(found: Cells) -> list[list[Any]]:
-    """Cells as JSON, in an order that depends on what is in them alone."""
-    return [[group, bucket, *cell(one)] for (group, bucket), one in sorted(found.items())]
-
-
-def stages(run: Run, options: Options) -> dict[str, Any]:
-    """Per stage: counts in buckets, and how many ops have it first at which place; sums of what belongs to no stage."""
-    from opline_analyses.ops.stages import none_counts, select_counted
-
-    which = selection(run, OpFilters(**options["filters"]))
-    n, incomplete, tainted = select_counted(run, which, options["tainted"])
-    if tainted and not n:
-        raise OplineError(none_counts(f" in {run.given}", incomplete, tainted))
-    run.con.execute(
-        """CREATE OR REPLACE TEMP TABLE parts AS SELECT stage, sum(duration_ns)::BIGINT AS value FROM stages
-           WHERE op_id IN (SELECT op_id FROM counted) AND stage IS NOT NULL GROUP BY op_id, stage"""
-    )
-    tally = Tally(Grid(0, 1), BUCKETS)
-    for batch in _batches(run):
-        tally.add(batch)
-    programs = run.rows(
-        """SELECT coalesce(program, arg_min(comm, op_id) FILTER (begin_tid = pid), arg_min(comm, op_id), '?'),
-                  count(*)
-           FROM ops WHERE op_id IN (SELECT op_id FROM counted) GROUP BY pid, program ORDER BY ALL"""
-    )
-    later = run.row(
-        """SELECT count(*), coalesce(sum(bytes), 0)::BIGINT, count(complete_ns),
-                  coalesce(sum(complete_ns - written_ns), 0)::BIGINT
-           FROM deferred WHERE op_id IN (SELECT op_id FROM chosen)"""
-    )
-    places = run.rows(
-        """WITH first AS (SELECT op_id, stage, min(seq) AS place FROM stages
-                          WHERE op_id < ? AND stage IS NOT NULL GROUP BY op_id, stage)
-           SELECT stage, place, count(*) FROM first GROUP BY stage, place ORDER BY stage, place""",
-        [ORDER_OPS],
-    )
-    kinds = run.rows("SELECT stage, min(kind) FROM stages WHERE stage IS NOT NULL GROUP BY stage ORDER BY stage")
-    return {
-        "ops": n, "incomplete": incomplete, "tainted": tainted,
-        "cells": cells(tally_cells(tally)), "kinds": kinds, "places": places, "programs": programs,
-        "deferred": later, "squares": _squares(run),
-    }  # fmt: skip
-
-
-def _squares(run: Run) -> dict[str, int]:
-    """The sum of the squares of a group's values, an integer of any size: what a standard deviation adds up from."""
-    rest = ", ".join(f"('of {name}', coalesce({name}_ns, 0))" for name in REST)
-    found = run.rows(
-        f"""SELECT name, sum(value::HUGEINT * value)::VARCHAR FROM (
-                SELECT 'stage ' || stage AS name, value FROM parts UNION ALL
-                SELECT one[1], one[2] FROM (SELECT unnest([{rest}]) AS one FROM ops SEMI JOIN counted USING (op_id)))
-            GROUP BY name ORDER BY name"""
-    )
-    return {str(name): int(whole) for name, whole in found}
-
-
-def tally_cells(tally: Tally) -> Cells:
-    """What a tally of one interval has."""
-    return next((found for _, found in tally.intervals()), {})
-
-
-def _batches(run: Run) -> Iterator[Batch]:
-    """A value per op and stage (the table `parts`), in groups "stage NAME"; of each op what REST names, in groups "of
-    NAME".
-    """
-    import numpy as np
-
-    from opline_analyses.runs.columns import plain
-
-    def batch(values: np.ndarray[Any, np.dtype[np.int64]], groups: Any, texts: list[str]) -> Batch:
-        nothing = np.zeros(len(values), np.int64)
-        return Batch(nothing, values, nothing, groups, texts)
-
-    for found in run.con.sql("SELECT stage, value FROM parts").to_arrow_reader(1 << 16):
-        groups = found.column(0).dictionary_encode()
-        texts = [f"stage {name}" for name in groups.dictionary.to_pylist()]
-        indices = plain(groups.indices, 0).astype(np.int64)
-        yield batch(plain(found.column(1)).astype(np.int64, copy=False), indices, texts)
-    sql = """SELECT coalesce(unattributed_ns, 0), coalesce(unknown_ns, 0), latency_ns FROM ops
-             WHERE op_id IN (SELECT op_id FROM counted)"""
-    for found in run.con.sql(sql).to_arrow_reader(1 << 16):
-        for place, name in enumerate(REST):
-            values = plain(found.column(place)).astype(np.int64, copy=False)
-            yield batch(values, np.zeros(len(values), np.int64), [f"of {name}"])
 
 
 def _series(series: Series) -> dict[str, int | None]:
@@ -197,6 +97,9 @@ def _of_ios(options: Options) -> Sequence[str]:
 
 TASKS = {
     "stages": Task(stages, _of_ops),
+    "within": Task(within, _of_ops),
+    "latencies": Task(latencies, lambda _: ("ops",)),
+    "slow": Task(slow, lambda _: ("ops", "stages", "waits", "requests")),
     "hist": Task(hist, _of_ios),
     "iostat": Task(iostat, _of_ios, whole=True),
     "figures": Task(figures, lambda _: ("ops", "stages", "requests")),

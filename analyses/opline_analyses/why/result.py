@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from opline_analyses.why.why import Compared, Why
 
 
-def _row(s: Compared, w: Why) -> dict[str, Any]:
+def row_of(s: Compared, w: Why) -> dict[str, Any]:
+    """A stage, or the latency."""
     row: dict[str, Any] = {"stage": s.stage, "kind": s.kind}
     for side in ("slow", "typical"):
         of = getattr(s, side)
@@ -48,7 +49,8 @@ def _row(s: Compared, w: Why) -> dict[str, Any]:
     return {**row, "more_ns": s.more_ns, "share": w.share(s.more_ns)}
 
 
-def _columns() -> list[Column]:
+def columns_of() -> list[Column]:
+    """The columns of `row_of`."""
     sides = [
         Column(f"{side}_{of}", type="f64" if of == "mean_ns" else "i64")
         for side in ("slow", "typical")
@@ -72,6 +74,19 @@ class _Found(NamedTuple):
     forecasts: list[Forecast]
 
 
+def waits_document(waits: Waits | None) -> list[dict[str, Any]] | None:
+    """The causes of the waits."""
+    return waits and [
+        {**c.spent._asdict(), **c._asdict(), "spent": spent_on(c.spent), "stages": dict(c.stages)} for c in waits.causes
+    ]
+
+
+def notes_of(w: Why, tainted: bool) -> list[str]:
+    """Which ops did not count, and whether the stages sum to the latency."""
+    notes = [] if w.sums else ["the stages do not sum to the latency: the run is damaged."]
+    return [*left_out(w.sets.incomplete, w.sets.tainted, tainted), *notes]
+
+
 def _document(w: Why, found: _Found) -> dict[str, Any]:
     t, separation = found.tail, found.separation
     return {
@@ -85,8 +100,8 @@ def _document(w: Why, found: _Found) -> dict[str, Any]:
         "closed_loop": found.loop,
         "schedule": document_of(found.schedule),
         "sums": w.sums,
-        "stages": [_row(s, w) for s in w.stages],
-        "latency": _row(w.latency, w),
+        "stages": [row_of(s, w) for s in w.stages],
+        "latency": row_of(w.latency, w),
         "caused": {
             **{f: v for f, v in t._asdict().items() if f not in ("causes", "percentiles")},
             "sums": t.sums,
@@ -100,11 +115,7 @@ def _document(w: Why, found: _Found) -> dict[str, Any]:
             for name, value in separation._asdict().items()
         },
         "when": found.bursts and {**found.bursts._asdict(), "companions": [c._asdict() for c in found.companions]},
-        "waits": found.waits
-        and [
-            {**c.spent._asdict(), **c._asdict(), "spent": spent_on(c.spent), "stages": dict(c.stages)}
-            for c in found.waits.causes
-        ],
+        "waits": waits_document(found.waits),
         "forecasts": [vars(f) for f in found.forecasts],
         "rhythms": [{"owner": r.owner, **r.bursts._asdict()} for r in found.rhythms],
         "commands": found.commands,
@@ -172,11 +183,10 @@ def result(
     ``rows_only``: neither text nor document is wanted, which take longer.
     """
     w = compare_sets(run, sets)
-    notes = [] if w.sums else ["the stages do not sum to the latency: the run is damaged."]
-    notes = [*left_out(sets.incomplete, sets.tainted, tainted), *notes]
-    rows = [_row(s, w) for s in (*w.stages, w.latency)]
+    notes = notes_of(w, tainted)
+    rows = [row_of(s, w) for s in (*w.stages, w.latency)]
     if rows_only:
-        return of_items(_columns(), rows, totals=1, found=w, notes=notes)
+        return of_items(columns_of(), rows, totals=1, found=w, notes=notes)
     (requests,) = run.row("SELECT coalesce(request_count, 0) FROM ops WHERE op_id = ?", [sets.example])
     commands = command_lines(w, source, filters, requests > 0)
     tail = tail_blame(run, sets)
@@ -185,6 +195,6 @@ def result(
         corrected_latencies(run, every_ns), waits_of(run, sets), forecasts(run, w),
     )  # fmt: skip
     return of_items(
-        _columns(), rows, totals=1, found=w, text=lambda _: fitted((_lines if everything else _brief)(w, beside)),
+        columns_of(), rows, totals=1, found=w, text=lambda _: fitted((_lines if everything else _brief)(w, beside)),
         document=lambda _: _document(w, beside), notes=notes,
     )  # fmt: skip

@@ -74,31 +74,63 @@ def latency_rule(text: str) -> Rule:
     return Rule(f"ops {words} {found[2]} {found[3]}", over_ns=over)
 
 
-def choose(run: Run, which: Selection, rule: Rule, tainted: bool = False) -> Sets:
-    """Makes `sides`. Raises OplineError where there are no two sets."""
-    n, incomplete, touched = select_counted(run, which, tainted)
-    if n == 0:
-        raise OplineError(f"No op to count in {run.given}: {incomplete} incomplete, {touched} tainted.")
+def rule_of(slowest: str, latency: str | None) -> Rule:
+    """Which ops are slow: those of a latency, or so many. Raises UsageError."""
+    return latency_rule(latency) if latency is not None else slowest_rule(slowest)
+
+
+def rank_ops(run: Run, which: Selection, tainted: bool) -> tuple[int, int, int]:
+    """Makes `ranked` (op_id, latency_ns, rank from 1). The number of its ops, of incomplete ones, of tainted ones."""
+    found = select_counted(run, which, tainted)
     run.con.execute(
         """CREATE OR REPLACE TEMP TABLE ranked AS
            SELECT op_id, latency_ns, row_number() OVER (ORDER BY latency_ns, op_id) AS rank
            FROM ops SEMI JOIN counted USING (op_id)"""
     )
+    return found
+
+
+def slow_by_rank(rule: Rule, n: int) -> int | None:
+    """How many of ``n`` ops are slow; None where their latencies say it."""
     if rule.over_ns is not None:
-        (slow,) = run.row("SELECT count(*) FROM ranked WHERE latency_ns > ?", [rule.over_ns])
-    else:
-        slow = min(n, rule.number) if rule.number is not None else max(1, int((rule.share or 0) * n))
+        return None
+    return min(n, rule.number) if rule.number is not None else max(1, int((rule.share or 0) * n))
+
+
+def check_slow(rule: Rule, slow: int, n: int, longest_ns: int) -> None:
+    """Raises OplineError where there are no two sets."""
     if slow == 0:
-        (longest,) = run.row("SELECT max(latency_ns) FROM ranked")
-        raise OplineError(f"No {rule.text} among {count_of(n, 'op')}: the longest takes {longest} ns.")
+        raise OplineError(f"No {rule.text} among {count_of(n, 'op')}: the longest takes {longest_ns} ns.")
     if slow == n:
         raise OplineError(f"All {count_of(n, 'op')} are slow by this rule: there is nothing to compare them with.")
-    others = n - slow
-    low, high = -(-others // 4), -(-3 * others // 4)
+
+
+def typical_ranks(others: int) -> tuple[int, int]:
+    """The first and the last rank of the middle half of those that are not slow."""
+    return -(-others // 4), -(-3 * others // 4)
+
+
+def make_sides(run: Run, others: int, low: int, high: int) -> None:
+    """Makes `sides` of `ranked`: slow are the ranks above ``others``, typical those from ``low`` to ``high``."""
     run.con.execute(
         f"""CREATE OR REPLACE TEMP TABLE sides AS SELECT op_id, rank > {others} AS slow FROM ranked
             WHERE rank > {others} OR rank BETWEEN {low} AND {high}"""
     )
+
+
+def choose(run: Run, which: Selection, rule: Rule, tainted: bool = False) -> Sets:
+    """Makes `sides`. Raises OplineError where there are no two sets."""
+    n, incomplete, touched = rank_ops(run, which, tainted)
+    if n == 0:
+        raise OplineError(f"No op to count in {run.given}: {incomplete} incomplete, {touched} tainted.")
+    slow = slow_by_rank(rule, n)
+    if slow is None:
+        (slow,) = run.row("SELECT count(*) FROM ranked WHERE latency_ns > ?", [rule.over_ns])
+    (longest,) = run.row("SELECT max(latency_ns) FROM ranked")
+    check_slow(rule, slow, n, longest)
+    others = n - slow
+    low, high = typical_ranks(others)
+    make_sides(run, others, low, high)
     at = {others + 1: 0, low: 0, high: 0}
     at |= dict(run.rows(f"SELECT rank, latency_ns FROM ranked WHERE rank IN ({', '.join(map(str, at))})"))
     (example,) = run.row("SELECT op_id FROM ranked WHERE rank = ?", [others + (slow + 1) // 2])
@@ -113,12 +145,14 @@ def choose(run: Run, which: Selection, rule: Rule, tainted: bool = False) -> Set
         at[high],
         int(example),
         rule.text,
-        _programs(run, others),
+        programs_of(run, others),
     )
 
 
-def _programs(run: Run, others: int) -> list[tuple[str, int, int]]:
-    """A process is called by its program, else by its first thread here."""
+def programs_of(run: Run, others: int) -> list[tuple[str, int, int]]:
+    """The ops of `ranked` by process, with those above the rank ``others``. A process is called by its program, else by
+    its first thread here.
+    """
     return run.rows(
         f"""SELECT name, sum(n)::BIGINT, sum(slow)::BIGINT FROM (
                 SELECT coalesce(program, arg_min(comm, op_id), '?') AS name, count(*) AS n,

@@ -14,7 +14,7 @@ from opline_analyses.ops.waited import Spent, plain_name, plain_path
 from opline_analyses.runs.columns import ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
     from opline_analyses.runs.run import Run
@@ -64,22 +64,46 @@ def _sums(run: Run) -> Iterator[tuple[Any, ...]]:
         yield from run.rows(_WAITS.format(**part._asdict()))
 
 
-def waits_of(run: Run, sets: Sets) -> Waits | None:
-    """The causes of the waits in `sides`. None where no wait was recorded."""
+class WaitSums(NamedTuple):
+    """By cause: ns of the slow ops, of the typical ones, inferred; and ns of the slow ops by stage."""
+
+    sums: dict[Spent, list[int]]
+    stages: dict[Spent, dict[str, int]]
+
+    def add(self, spent: Spent, sums: Iterable[int], stages: Iterable[tuple[str, int]]) -> None:
+        """More of a cause."""
+        of = self.sums.setdefault(spent, [0, 0, 0])
+        for place, ns in enumerate(sums):
+            of[place] += ns
+        for stage, ns in stages:
+            there = self.stages.setdefault(spent, {})
+            there[stage] = there.get(stage, 0) + ns
+
+
+def wait_sums(run: Run) -> WaitSums:
+    """What the waits in `sides` sum to."""
     names = run.device_names()
-    sums: dict[Spent, list[int]] = {}
-    stages: dict[Spent, dict[str, int]] = {}
+    found = WaitSums({}, {})
     for slow, stage, kind, path, comm, request, dev, instead, reason, cause, last_cause, certain, ns in _sums(run):
         device = None if dev is None else device_name(names, dev)
         spent = Spent(kind, plain_path(path), plain_name(comm), request, device, plain_name(instead), reason, cause)
         if path is not None:
             spent = spent._replace(last_cause=last_cause)
-        of = sums.setdefault(spent, [0, 0, 0])
-        of[0 if slow else 1] += ns
         if slow:
-            of[2] += 0 if certain else ns
-            there = stages.setdefault(spent, {})
-            there[stage] = there.get(stage, 0) + ns
+            found.add(spent, (ns, 0, 0 if certain else ns), [(stage, ns)])
+        else:
+            found.add(spent, (0, ns, 0), ())
+    return found
+
+
+def waits_of(run: Run, sets: Sets) -> Waits | None:
+    """The causes of the waits in `sides`. None where no wait was recorded."""
+    return waits_from(wait_sums(run), sets)
+
+
+def waits_from(found: WaitSums, sets: Sets) -> Waits | None:
+    """The causes, of sums over one run or several. None where no wait was recorded."""
+    sums, stages = found
     if not sums:
         return None
     _name_short(sums, stages)
@@ -87,9 +111,9 @@ def waits_of(run: Run, sets: Sets) -> Waits | None:
         WaitedFor(spent, slow, typical, inferred, sorted(stages.get(spent, {}).items(), key=lambda s: (-s[1], s[0])))
         for spent, (slow, typical, inferred) in sums.items()
     ]
-    found = Waits(sets.slow, sets.typical, causes)
-    causes.sort(key=lambda c: (-found.more_ns(c), str(c.spent)))
-    return found
+    waits = Waits(sets.slow, sets.typical, causes)
+    causes.sort(key=lambda c: (-waits.more_ns(c), str(c.spent)))
+    return waits
 
 
 def _name_short(sums: dict[Spent, list[int]], stages: dict[Spent, dict[str, int]]) -> None:

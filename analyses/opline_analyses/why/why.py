@@ -19,6 +19,9 @@ from opline.values import Value
 from opline_analyses.ops.places import placed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
     from opline_analyses.runs.run import Run
     from opline_analyses.why.sets import Sets
 
@@ -150,28 +153,52 @@ def _places(run: Run, sizes: dict[bool, int]) -> list[Place]:
     return sorted(places, key=lambda p: (-p.more_ns, p.place))
 
 
-def compare_sets(run: Run, sets: Sets) -> Why:
-    """The stages of the two sets in `sides`."""
+def sums_of(run: Run) -> tuple[list[Any], list[Any]]:
+    """The sums over the two sets in `sides`: a row per stage and set, a row per set. Rows of several runs add up in
+    `compared`.
+    """
+    return run.rows(_STAGES), run.rows(_OPS)
+
+
+def compared(sets: Sets, of_stages: Iterable[Any], of_ops: Iterable[Any], places: list[Place]) -> Why:
+    """The stages of the two sets, of the rows of `sums_of`."""
     sizes = {True: sets.slow, False: sets.typical}
     kinds: dict[str, str] = {}
     after: dict[str, bool] = {}
-    found: dict[tuple[str, bool], Side] = {}
-    for stage, kind, from_c, slow, *sums in run.rows(_STAGES):
-        kinds[stage] = kind
+    found: dict[tuple[str, bool], list[int]] = {}
+
+    def add(stage: str, slow: bool, *sums: int) -> None:
+        known = found.setdefault((stage, slow), [0] * (1 + len(STATES)))
+        for place, ns in enumerate(sums):
+            known[place] += ns
+
+    for stage, kind, from_c, slow, *sums in of_stages:
+        kinds[stage] = min(kind, kinds.get(stage, kind))
         after[stage] = from_c and after.get(stage, True)
-        found[stage, slow] = Side(sizes[slow], *sums)
+        add(stage, slow, *sums)
+    for slow in sizes:
+        states = [
+            sum(sums[place] for (_, of), sums in found.items() if of == slow) for place in range(1, 1 + len(STATES))
+        ]
+        found[LATENCY, slow] = [0, *states]
     longest = 0
-    for slow, unattributed, latency, most in run.rows(_OPS):
-        states = [sum(getattr(s, name) for (_, of), s in found.items() if of == slow) for name in STATES]
-        found[LATENCY, slow] = Side(sizes[slow], latency, *states)
-        found[UNATTRIBUTED, slow] = Side(sizes[slow], unattributed, 0, 0, 0, 0)
+    for slow, unattributed, latency, most in of_ops:
+        add(LATENCY, slow, latency)
+        add(UNATTRIBUTED, slow, unattributed)
         longest = max(longest, int(most))
-    nothing = {slow: Side(n, 0, 0, 0, 0, 0) for slow, n in sizes.items()}
 
-    def compared(stage: str) -> Compared:
-        slow, typical = (found.get((stage, side), nothing[side]) for side in (True, False))
-        return Compared(stage, kinds.get(stage, ""), after.get(stage, False), slow, typical)
+    def side(stage: str, slow: bool) -> Side:
+        return Side(sizes[slow], *found.get((stage, slow), [0] * (1 + len(STATES))))
 
-    rows = [compared(stage) for stage in (*kinds, UNATTRIBUTED)]
+    def both(stage: str) -> Compared:
+        return Compared(stage, kinds.get(stage, ""), after.get(stage, False), side(stage, True), side(stage, False))
+
+    rows = [both(stage) for stage in (*kinds, UNATTRIBUTED)]
     rows.sort(key=lambda s: (-s.more_ns, s.stage))
-    return Why(sets, rows, compared(LATENCY), longest, _places(run, sizes) if run.is_cluster else [])
+    return Why(sets, rows, both(LATENCY), longest, places)
+
+
+def compare_sets(run: Run, sets: Sets) -> Why:
+    """The stages of the two sets in `sides`."""
+    sizes = {True: sets.slow, False: sets.typical}
+    return compared(sets, *sums_of(run), _places(run, sizes) if run.is_cluster else [])

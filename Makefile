@@ -16,7 +16,7 @@ DOCS := $(COLUMNS) $(wildcard README.md docs/*.md docs/internals/*.md)
 TYPESCRIPT ?= 7.0.2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test lint format format-check ruff mypy docs-check docs pictures native-test
+.PHONY: help setup build wheel deb test lint format format-check ruff mypy docs-check docs pictures native-test
 .PHONY: page-types tidy native-asan native-fuzz regen bench clean
 
 help:  ## print this list
@@ -30,6 +30,14 @@ build:  ## compile what has changed: the core, the extension module, the plug-in
 	@if [ -f tracepoints/Makefile ]; then $(MAKE) -s --no-print-directory -j$(JOBS) -C tracepoints bridge \
 		OUT=$(CURDIR)/correlator/opline/capture/_bridge.so; fi
 	@if [ -f examples/demo-store/Makefile ]; then $(MAKE) -s --no-print-directory -j$(JOBS) -C examples/demo-store; fi
+
+wheel: build  ## dist/opline-*.whl, for this machine's Python and C library: it is installed without a compiler
+	@rm -f dist/*.whl
+	$(VENV)/pip wheel --quiet --disable-pip-version-check --no-deps -w dist .
+
+deb: wheel  ## dist/opline_*.deb, for this Debian, with its Python packages inside
+	@rm -f dist/*.deb
+	@packaging/deb dist/*.whl dist
 
 test:  ## run every test (pytest; the native tests are among them)
 	$(VENV)/pytest
@@ -89,4 +97,4 @@ clean:  ## remove what was built (.venv and runs/ stay)
 	@$(MAKE) -s --no-print-directory -C correlator/native clean
 	@for d in tracepoints examples/demo-store; do [ -f $$d/Makefile ] && $(MAKE) -s --no-print-directory -C $$d clean; \
 		done; true
-	rm -rf build *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -97,3 +97,17 @@ sys.exit(main(sys.argv[1:]))
     assert done.stderr == f"opline: this needs the Python package {package}: pip install 'opline[{extra}]'\n"
     assert done.stdout == "" and list(tmp_path.iterdir()) == []
     assert run("stages").returncode == 0
+
+
+def test_looking_on_loads_no_pandas() -> None:
+    """Between the collector's start and the first row there is no time for it: 0.2 s."""
+    code = """
+import sys
+from opline_analyses.live.feed import Feed
+from opline_analyses.live.snapshot import Snapshot
+feed = Feed()
+Snapshot(0, dict).show(feed.settled(), {})
+print(sorted({"duckdb", "pandas", "pyarrow"} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "['duckdb', 'pyarrow']\n"

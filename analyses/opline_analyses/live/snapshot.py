@@ -14,6 +14,7 @@ import pyarrow as pa
 from opline.capture.machine.devices import list_devices
 from opline.store.arrow import arrow_schema
 from opline.store.schema import TABLES
+from opline_analyses.live.rows import no_rows
 from opline_analyses.runs.database import in_memory
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.views import OF_PROGRAMS, WHOLE, Connection
@@ -43,7 +44,7 @@ class Snapshot(Run):
         """A database in memory, with every table that a run has, empty."""
         con = in_memory(threads=1)
         for spec in TABLES:
-            _register(con, spec.name, arrow_schema(spec).empty_table())
+            _register(con, spec.name, no_rows(arrow_schema(spec)))
         return Connection(con, lambda _table: None)  # nothing here can be damaged
 
     def show(self, tables: Mapping[str, pa.Table], processes: Mapping[int, int]) -> None:

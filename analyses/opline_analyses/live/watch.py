@@ -31,6 +31,7 @@ from opline_analyses.live.feed import Feed
 from opline_analyses.live.stream import Stream
 from opline_analyses.live.view import tell_left_out, tell_missing
 from opline_analyses.runs import ledger
+from opline_analyses.runs.database import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,6 +61,7 @@ class RingStream(Stream):
         self, view_of: ViewOf, write: Callable[[bytes], None], names: Callable[[], dict[int, str]] | None = None
     ) -> None:
         """See Stream."""
+        load()  # the first look needs it
         feed = Feed()
         super().__init__(view_of, write, feed, names)
         self.ring = feed.ring
@@ -93,6 +95,8 @@ def watch(view_of: ViewOf, wish: Wish, write: Callable[[bytes], None]) -> tuple[
         source = LiveSource()
         stack.callback(source.close)
         source.start(state, signals.mask, [os.getpid()])
+        stream = RingStream(view_of, write)  # loads pyarrow and DuckDB, while the collector starts
+        source.await_ready()
         if (ending := signals.pending()) is not None:
             return 128 + ending, 0
         if wish.begun:
@@ -101,7 +105,6 @@ def watch(view_of: ViewOf, wish: Wish, write: Callable[[bytes], None]) -> tuple[
         child = _started(wish, signals)
         if child is not None:
             stack.callback(processes.end_child, child)
-        stream = RingStream(view_of, write)
         why = _attend(stream, source, signals, wish, child)
         source.stop_and_read(stream.feed)
         stream.end()

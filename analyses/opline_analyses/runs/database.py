@@ -30,12 +30,18 @@ def bounded(con: Any) -> Iterator[None]:
         yield
 
 
+def load() -> None:
+    """Imports DuckDB, for a time when there is nothing else to do."""
+    with held():  # its extension aborts where it meets an exception while it is loaded
+        import duckdb as _  # what needs no table does not wait for it
+
+
 def in_memory(threads: int | None = None) -> duckdb.DuckDBPyConnection:
     """A new database. It fetches nothing from the network, and draws no bar: from a notebook or a program that is not a
     file DuckDB does so after 2 s, on the standard output, where the data goes.
     """
-    with held():  # its extension aborts where it meets an exception while it is loaded
-        import duckdb  # what needs no table does not wait for it
+    load()
+    import duckdb
 
     config: dict[str, str | bool | int | float | list[str]] = {"autoinstall_known_extensions": "false"}
     if threads is not None:

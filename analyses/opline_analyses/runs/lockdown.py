@@ -37,7 +37,7 @@ def lock(con: Connection, files: Sequence[str]) -> None:
 
 def check(con: Connection, query: str) -> None:
     """Raises OplineError for what is not one statement that asks."""
-    (text,) = con.execute("SELECT json_serialize_sql(?)", [query]).fetchone() or ("{}",)
+    ((text,),) = con.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
     document = json.loads(text)
     if document.get("error"):
         what = document.get("error_message") or "not understood"

@@ -33,7 +33,7 @@ def lacking() -> str | None:
         return "not root (sudo)"
     if importlib.util.find_spec(MODULE) is None or not BRIDGE.exists():
         return "the BPF collector is not built (make build)"
-    if machine.bcc_version() is None:
+    if importlib.util.find_spec("bcc") is None:  # the collector loads it, if it has to compile
         return f"Python's bcc module is not found ({machine.how_to_get('bcc', 'python3-bpfcc')})"
     return None
 

@@ -29,7 +29,7 @@ def lacking() -> str | None:
         return "block events through BPF need root"
     if importlib.util.find_spec(MODULE) is None or not BRIDGE.exists():
         return "the BPF collector is not built (make build)"
-    if machine.bcc_version() is None:
+    if importlib.util.find_spec("bcc") is None:
         return f"Python's bcc module is not found ({machine.how_to_get('bcc', 'python3-bpfcc')})"
     return None
 
@@ -42,7 +42,7 @@ class LiveSource(ChildSource):
         self.pipe = -1
 
     def start(self, state: State, mask: Iterable[int], exclude: Sequence[int]) -> None:
-        """Start it and wait until it traces. Raises OplineError with its own words if it cannot."""
+        """Start it; what takes time can be done before `await_ready`. Raises OplineError if it cannot be started."""
         why = lacking()
         if why is not None:
             raise OplineError(f"{why}.")
@@ -54,6 +54,9 @@ class LiveSource(ChildSource):
             self._start(argv, None, state, mask, [theirs])
         finally:
             os.close(theirs)
+
+    def await_ready(self) -> None:
+        """Wait until it traces. Raises OplineError with its own words if it cannot."""
         self._await_ready()
 
     def stop_and_read(self, take: Callable[[bytes], None]) -> dict[str, Any]:

@@ -169,3 +169,76 @@ def test_names_of_a_hostile_trace_are_text_in_what_is_found(
     page = opened(hostile_run(request.getfixturevalue("tmp_path") / "hostile"))
     assert search(page, "<")
     assert page.ask("document.querySelectorAll('#found button :not(span, bdi)').length") == 0
+
+
+NOTES = "[...document.querySelectorAll('#notes .onenote bdi')].map(n => n.textContent)"
+
+
+def write_note(page: Page, text: str, key: str = "Enter") -> None:
+    page.press("n")
+    page.ask(f"(() => {{ document.querySelector('#notes input').value = {json.dumps(text)}; return 1; }})()")
+    page.press(key)
+
+
+def test_notes_travel_in_the_link(demo: Correlated, opened: Callable[..., Page]) -> None:
+    page = opened(demo.path, "#op=818")
+    text = "commit & fsync = 50 % <b>äö</b>, here"
+    write_note(page, "not kept", "Escape")
+    assert page.ask(NOTES) == []
+    write_note(page, text)
+    begin = next(op["begin_ns"] for op in demo.rows("ops") if op["op_id"] == 818) - demo.core["first_ns"]
+    assert page.ask("opline.state.notes") == [[begin, text]]
+    page.press("0")
+    page.ask("opline.update({ region: [1000, 3000, 0, 9e15] })")
+    write_note(page, "earlier")
+    assert page.ask(NOTES) == ["earlier", text]
+    assert page.ask("document.querySelectorAll('#notes b').length") == 2, "markup in a note is text"
+    link = page.ask("opline.hashOf()")
+    page.ask("opline.update({ notes: [], region: null })")
+    assert page.ask(NOTES) == []
+    page.ask(f"(() => {{ location.hash = {json.dumps(link)}; return 1; }})()")
+    page.wait(f"({NOTES}).length === 2")
+    assert page.ask("opline.state.notes") == [[2000, "earlier"], [begin, text]]
+    page.ask("document.querySelector('#notes button').click()")
+    assert page.ask(NOTES) == [text]
+
+
+def test_a_note_is_a_line_in_the_heat_map(demo: Correlated, opened: Callable[..., Page]) -> None:
+    page = opened(demo.path)
+    middle = page.ask("(opline.page.heats[0].time[0] + opline.page.heats[0].time[1]) / 2")
+    write_note(page, "here")
+    assert page.ask("opline.state.notes[0][0]") == pytest.approx(middle, abs=1)
+    page.frame()
+    # drawn points in the column of the note, and in one 20 pixels beside it
+    drawn, beside = page.ask(
+        """(() => { const heat = opline.page.heats[0]; const { box, over } = heat;
+        const at = Math.round(heat.x(heat.time[0] / 2 + heat.time[1] / 2));
+        const data = over.getContext('2d').getImageData(at, box.y, 21, box.height).data;
+        const count = (k) => { let n = 0;
+            for (let y = 0; y < box.height; y++) n += data[4 * (21 * y + k) + 3] > 0; return n; };
+        return [count(0), count(20)]; })()"""
+    )
+    assert beside == 0 and drawn > 50
+
+
+@pytest.mark.parametrize("part", ["n=5", "n=,x", "n=-5,x", "n=1e3,x", "n=5,%E0%A4%A", "n=99999999999999999,x"])
+def test_a_note_that_makes_no_sense_is_left_out(part: str, demo: Correlated, opened: Callable[..., Page]) -> None:
+    page = opened(demo.path, f"#{part}&n=7,good&y=1")
+    assert page.ask("opline.state.notes") == [[7, "good"]]
+    assert page.ask("opline.state.linear") is True
+
+
+def test_values_are_copied(demo: Correlated, opened: Callable[..., Page]) -> None:
+    page = opened(demo.path, "#op=818")
+    page.ask(
+        """(() => { window.copied = []; Object.defineProperty(navigator, 'clipboard', { value: {
+            writeText: (text) => { window.copied.push(text); return Promise.resolve(); } } }); return 1; })()"""
+    )
+    page.press("c")
+    latency = next(op["latency_ns"] for op in demo.rows("ops") if op["op_id"] == 818)
+    assert page.ask("window.copied") == [str(latency)]
+    row = "[...document.querySelectorAll('.stagetable tbody tr')].find(r => r.dataset.stage === 'shard queue')"
+    page.ask(f"({row}).children[6].dispatchEvent(new MouseEvent('dblclick', {{ bubbles: true }}))")
+    copied = page.ask("window.copied")[1]
+    assert copied == page.ask(f"({row}).children[6].dataset.v") and int(copied) > 0
+    page.wait(f"document.getElementById('said').textContent === 'copied: {copied}'")

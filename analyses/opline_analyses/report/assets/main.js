@@ -13,6 +13,7 @@ import { OpList } from './list.js';
 import { drawWaterfall } from './waterfall.js';
 import { drawDevices } from './devices.js';
 import { wireSearch } from './search.js';
+import { askNote, listNotes, markNotes } from './notes.js';
 import { drawFacts, drawFollowed, drawHeader, drawTables, drawWhy } from './facts.js';
 
 const page = { runs: [], heats: [], list: null, open: null, selected: null, sums: null };
@@ -129,7 +130,10 @@ function draw(changed) {
     drawTables(page.heats);
   }
   if (any('checks', 'grown')) { drawHeader(page.runs); drawFacts(page.runs); }
-  if (heat || any('region', 'op', 'run')) for (const h of page.heats) h.drawOver(page.selected);
+  if (heat || any('region', 'op', 'run', 'notes')) {
+    for (const h of page.heats) { h.drawOver(page.selected); markNotes(h); }
+  }
+  if (any('notes')) listNotes();
   if (any('answer', 'failed')) page.sums = current().sums(state.region, page.selected);
   if (any('time', 'region', 'size', 'theme', 'others', 'run', 'devices'))
     drawDevices(current(), timeShown(), state.region);
@@ -214,6 +218,8 @@ const actions = {
   y: () => update({ linear: !state.linear }),
   w: () => update({ waited: !state.waited }),
   l: () => update({ value: -1, region: null }),
+  n: () => askNote(noted()),
+  c: () => page.open !== null && copyLatency(),
   t: () => theme(),
   j: () => page.list.step(1),
   k: () => page.list.step(-1),
@@ -232,6 +238,27 @@ function keys(event) {
   else if (event.key in actions) actions[event.key]();
   else return;
   event.preventDefault();
+}
+
+/** The time of a new note: the middle of what is marked, the begin of the open op, the middle of the picture. */
+function noted() {
+  if (state.region) return (state.region[0] + state.region[1]) / 2;
+  if (page.open !== null) return current().begin[page.open];
+  const [from, to] = timeShown();
+  return (from + to) / 2;
+}
+
+/** The latency of the open op in ns, for another program. */
+function copyLatency() {
+  const { latency } = current().summary(page.open);
+  copy(String(latency), `${latency} ns`);
+}
+
+/** The exact value of a table's cell. */
+function copyCell(event) {
+  const cell = event.target.closest('[data-v]');
+  const value = cell && (cell.dataset.copy ?? cell.dataset.v);
+  if (value) copy(value, value);
 }
 
 /** The other theme; kept in the page only. */
@@ -256,10 +283,11 @@ function wire() {
   byId('link').addEventListener('click', () => copy(location.href.split('#')[0] + hashOf(), 'the link'));
   byId('csv').addEventListener('click', () => download(csvOf(current(), page.list.shown), 'ops.csv'));
   for (const [id, key] of [['clear', 'Escape'], ['zoom', 'z'], ['whole', '0'], ['linear', 'y'],
-         ['waited', 'w'], ['theme', 't'], ['even', 's'], ['helpkey', '?'], ['other', 'r']]) {
+         ['waited', 'w'], ['theme', 't'], ['even', 's'], ['helpkey', '?'], ['other', 'r'], ['addnote', 'n']]) {
     byId(id).addEventListener('click', () => actions[key]());
   }
   document.addEventListener('keydown', keys);
+  document.addEventListener('dblclick', copyCell);
   let size = window.innerWidth;
   window.addEventListener('resize', () => {
     if (window.innerWidth !== size) { size = window.innerWidth; draw(new Set(['size'])); }
@@ -287,6 +315,7 @@ function restore(found) {
     waited: false,
     others: false,
     value: -1,
+    notes: [],
     ...found,
     op: i >= 0 ? found.op : null
   });

@@ -126,9 +126,10 @@ function shares(rows, ops, latency) {
       .map((h, k) => el('th', { scope: 'col', className: k > 1 && k !== 3 ? 'number' : '' }, h)))),
     el('tbody', {}, rows.map((row) => el('tr', { 'data-stage': row.label, 'data-sum': row.a }, stageCell(row),
       el('td', { className: 'kind' }, row.kind),
-      el('td', { className: 'number', title: exact(row.a), 'data-v': row.a }, duration(mean(row.a, ops))),
+      el('td', { className: 'number', title: exact(row.a), 'data-v': row.a, 'data-copy': mean(row.a, ops) },
+        duration(mean(row.a, ops))),
       el('td', { className: 'barcell', title: percent(row.a, latency) }, bar(Number(row.a) / most, row.colour)),
-      el('td', { className: 'number', 'data-v': row.a }, percent(row.a, latency)),
+      el('td', { className: 'number', 'data-v': row.a, 'data-copy': percent(row.a, latency) }, percent(row.a, latency)),
       whole && row.all ? [[count(row.all.count), row.all.count],
         ...[row.all.p50_ns, row.all.p99_ns, row.all.max_ns].map((ns) => [duration(ns), ns])]
         .map(([text, v]) => el('td', { className: 'number', 'data-v': v }, text)) : []))));

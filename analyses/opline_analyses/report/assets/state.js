@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What is shown, and its text after the # of the address. Numbers only: nothing else is taken from there.
+// What is shown, and its text after the # of the address. Numbers are taken from there, and the texts of notes.
+
+export const LONGEST_NOTE = 120;
+export const MOST_NOTES = 30;
 
 export const state = {
   time: null, // [from, to] in ns, null: the whole run
@@ -11,6 +14,7 @@ export const state = {
   waited: false, // heat map of time waited, not of counts
   value: -1, // stage whose time is drawn, -1: the latency
   others: false, // devices that serve no op, too
+  notes: [], // [ns, text], in the order of time
 };
 
 const listeners = [];
@@ -38,7 +42,18 @@ export function hashOf() {
     if (state[key]) parts.push(`${letter}=1`);
   }
   if (state.value >= 0) parts.push(`v=${state.value}`);
+  for (const [ns, text] of state.notes) parts.push(`n=${ns},${encodeURIComponent(text)}`);
   return parts.length ? `#${parts.join('&')}` : '';
+}
+
+/** A note as a hash has it; null for what is none. */
+function noteOf(text) {
+  const [, ns, coded] = /^(\d{1,15}),(.+)$/.exec(text ?? '') ?? [];
+  try {
+    return ns === undefined ? null : [Number(ns), decodeURIComponent(coded).slice(0, LONGEST_NOTE)];
+  } catch {
+    return null;
+  }
 }
 
 /** The state that a hash says; what makes no sense is left out. */
@@ -46,6 +61,8 @@ export function fromHash(hash) {
   const found = {};
   for (const part of hash.replace(/^#/, '').split('&')) {
     const [key, text] = part.split('=');
+    const note = key === 'n' && noteOf(text);
+    if (note) found.notes = [...(found.notes ?? []), note].slice(0, MOST_NOTES);
     if (!text || !/^-?[\d.,]+$/.test(text)) continue;
     const numbers = text.split(',').map(Number);
     if (!numbers.every(Number.isFinite)) continue;

@@ -12,6 +12,7 @@ import os
 import select
 import signal
 import subprocess
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from opline.folder import OURS, Folder
 
 _READY_WITHIN_S = 30.0
 _LOOK_EVERY_S = 0.1
+_LOOKS_IN_SILENCE = 10  # then a terminal says what is waited for
 
 
 class ChildSource:
@@ -90,17 +92,29 @@ class ChildSource:
         pipe = self._child.stdout.fileno()
         patience = Patience(self._child.pid, patience_s)
         line = b""
+        looks = 0
         while not line.endswith(b"\n"):
             left = patience.left_s
             if left <= 0 or (not self._ready and set(ENDING) & signal.sigpending()):
                 break
             if not select.select([pipe], [], [], min(left, _LOOK_EVERY_S))[0]:
+                looks += 1
+                self._say_waiting(looks)
                 continue
             piece = os.read(pipe, 65536)
             if not piece:
                 break
             line += piece
+        if looks >= _LOOKS_IN_SILENCE:
+            self._say_waiting(0)
         return line
+
+    def _say_waiting(self, looks: int) -> None:
+        """On a terminal: what is waited for, from the look on at which silence has lasted long enough; 0: no more."""
+        if looks in (0, _LOOKS_IN_SILENCE) and sys.stderr.isatty():
+            until = "finish" if self._ready else "start"
+            sys.stderr.write(f"\rwaiting for {self._name} to {until} " if looks else "\r\x1b[K")
+            sys.stderr.flush()
 
     def _last_words(self) -> str:
         assert self._log is not None

@@ -15,7 +15,7 @@ from functools import cache
 
 HUES = {
     "work": ("#0072B2", "#56B4E9"),
-    "wait": ("#E69F00", "#B8860B"),
+    "wait": ("#E69F00", "#F0C840"),
     "network": ("#009E73",),
     "device": ("#D55E00",),
     "block": ("#CC79A7",),
@@ -32,6 +32,8 @@ STATES = {
 STATES_UNKNOWN = "state unknown"
 # Towards white (above 0) or black (below), so that neighbours are far apart.
 _STEPS = (0.0, 0.45, -0.35, 0.65, 0.22, -0.2)
+# Waits only get lighter, time at the device only darker: without red or green both are yellow.
+_STEPS_OF = {"wait": (0.0, 0.45, 0.65, 0.22), "device": (0.0, -0.35, -0.2, -0.5)}
 _BLOCK = (
     ("D2C", "device"),
     ("Q2G", "block"),
@@ -53,7 +55,7 @@ def _mixed(colour: str, step: float) -> str:
 def shades(kind: str) -> tuple[str, ...]:
     """The colours of a kind, the plain hue first. A kind that is not known has those of unknown."""
     hues = HUES.get(kind, HUES["unknown"])
-    return tuple(_mixed(hue, step) for step in _STEPS for hue in hues)
+    return tuple(_mixed(hue, step) for step in _STEPS_OF.get(kind, _STEPS) for hue in hues)
 
 
 @cache

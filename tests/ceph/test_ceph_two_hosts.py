@@ -99,3 +99,30 @@ def test_stages_within_a_host_are_as_they_were_and_those_between_within_the_boun
             assert abs(row["duration_ns"] - was["duration_ns"]) <= bound_ns, row
             assert row["duration_ns"] >= 0
     assert between > 20_000
+
+
+def test_a_jump_of_the_clock_taints_the_ops_across_it_alone(
+    whole: Correlated, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    size_ns = 250_000_000
+    jump_ns = (whole.core["first_ns"] + whole.core["last_ns"]) // 2
+
+    def jumping(ns: int) -> int:
+        return ns + (size_ns if ns >= jump_ns else 0)
+
+    client, osd = split(unpack(NAME, tmp_path), tmp_path, lambda pid: pid == CLIENT, jumping)
+    words = ["join", "-o", str(tmp_path / "all"), f"client={client}", f"osd={osd}", "--model", "ceph"]
+    assert main([*words, "--clock-rate-limit", "10"]) == 0
+    assert "osd's clock steps by +250.0" in capfd.readouterr().err
+    document = json.loads((tmp_path / "all" / "cluster.json").read_text())
+    (pair,) = document["pairs"]
+    assert (len(pair["steps"]), pair["contradicting"], pair["arrived_early"]) == (1, 0, 0)
+    host = next(host for host in document["hosts"] if host["name"] == "osd")
+    assert host["bound_max_ns"] < 1_000_000
+    ops = pq.read_table(tmp_path / "all" / "ops.parquet").to_pylist()
+    tainted = {row["begin_ns"] for row in ops if row["tainted"]}
+    assert 1 <= len(tainted) <= 3
+    mine, were = (
+        {row["begin_ns"]: row["latency_ns"] for row in rows if row["complete"]} for rows in (ops, whole.rows("ops"))
+    )
+    assert {begin for begin in were.keys() - tainted if mine.get(begin) != were[begin]} == set()

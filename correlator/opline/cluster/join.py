@@ -282,14 +282,12 @@ def _host_facts(parts: Sequence[Part]) -> dict[str, Any]:
 
 
 def _bounds(network: Network) -> list[tuple[int, int]]:
-    """From each time on, the greatest bound between two hosts, in periods of 100 ms."""
+    """From each time on, the greatest bound between two hosts, in periods of 100 ms; that of a step is in no period."""
     worst: dict[int, list[int]] = {}
     for clock in network.maps.values():
-        period = clock.reference_ns // BOUND_PERIOD_NS
-        first = np.flatnonzero(np.diff(period, prepend=-1)) if len(clock) else period
-        for number, bound in zip(
-            period[first], np.maximum.reduceat(clock.bound_ns, first) if len(clock) else (), strict=True
-        ):
+        period, bounds = (of[clock.steady] for of in (clock.reference_ns // BOUND_PERIOD_NS, clock.bound_ns))
+        first = np.flatnonzero(np.diff(period, prepend=-1))
+        for number, bound in zip(period[first], np.maximum.reduceat(bounds, first) if len(first) else (), strict=True):
             worst.setdefault(int(number), []).append(int(bound))
     return [(number * BOUND_PERIOD_NS, sum(sorted(bounds)[-2:])) for number, bounds in sorted(worst.items())]
 
@@ -372,7 +370,8 @@ def _host(part: Part, network: Network, manifest: Mapping[str, Any], span: tuple
     middle = (first + last) // 2
     rise = int(clock.reference_ns[last] - clock.reference_ns[first])
     drift = int(clock.own_ns[last] - clock.own_ns[first]) - rise
-    bound_ns = clock.bound_ns[first : last + 1]
+    steady = clock.steady[first : last + 1]
+    bound_ns = clock.bound_ns[first : last + 1][steady if steady.any() else slice(None)]
     mine = [link for link in network.links if part.name in (link.a, link.b)]
     return out | {
         "offset_ns": int(clock.own_ns[middle] - clock.reference_ns[middle]),

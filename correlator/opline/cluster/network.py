@@ -48,6 +48,12 @@ class HostMap:
     def __len__(self) -> int:
         return len(self.own_ns)
 
+    @property
+    def steady(self) -> np.ndarray:
+        """Whether no step lies between each knot and the next."""
+        steady: np.ndarray = np.diff(self.segment, append=self.segment[-1:]) == 0
+        return steady
+
     def at(self, own_ns: np.ndarray) -> np.ndarray:
         """The reference's time of the host's own times. Before the first knot and behind the last one the offset is
         constant.

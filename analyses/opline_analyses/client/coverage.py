@@ -140,11 +140,15 @@ class Coverage(NamedTuple):
 # A stage that ends in another process than it began in is on the network, and so are those of kind network within a
 # process: with the next one that crosses, else with the one before. The pieces of a wait that is cut at other ops'
 # points are all between the two processes at its ends. What a batch does for its members it does where it is: no way to
-# another process begins or ends there.
+# another process begins or ends there. An op whose points are all in one process has stages of their own kinds alone.
 _PARTS = """
-WITH theirs AS (SELECT op_id, seq, kind, from_point, to_point, begin_ns, duration_ns FROM ({rows})),
-     o AS (SELECT op_id, pid FROM ops WHERE op_id BETWEEN {first} AND {last}),
-     passed AS (SELECT op_id, point, ts_ns, pid, batch_id FROM transitions WHERE op_id BETWEEN {first} AND {last}),
+WITH counted_stages AS (SELECT op_id, seq, kind, from_point, to_point, begin_ns, duration_ns FROM ({rows})),
+     abroad AS (SELECT op_id FROM transitions WHERE op_id BETWEEN {first} AND {last}
+                GROUP BY op_id HAVING min(pid) <> max(pid)),
+     theirs AS (SELECT * FROM counted_stages SEMI JOIN abroad USING (op_id)),
+     o AS (SELECT op_id, pid FROM ops SEMI JOIN abroad USING (op_id) WHERE op_id BETWEEN {first} AND {last}),
+     passed AS (SELECT op_id, point, ts_ns, pid, batch_id FROM transitions SEMI JOIN abroad USING (op_id)
+                WHERE op_id BETWEEN {first} AND {last}),
      ends AS (SELECT s.op_id, s.seq, s.kind, s.duration_ns, o.pid AS mine,
                      CASE WHEN f.batch_id IS NULL AND t.batch_id IS NULL THEN f.pid END AS f,
                      CASE WHEN f.batch_id IS NULL AND t.batch_id IS NULL THEN t.pid END AS t
@@ -173,6 +177,8 @@ WITH theirs AS (SELECT op_id, seq, kind, from_point, to_point, begin_ns, duratio
 SELECT s.op_id, coalesce(w.way, s.kind) AS part, sum(s.duration_ns)::BIGINT AS ns
 FROM theirs s LEFT JOIN w ON w.op_id = s.op_id AND w.seq = s.seq
 GROUP BY s.op_id, part
+UNION ALL SELECT op_id, kind, sum(duration_ns)::BIGINT FROM counted_stages ANTI JOIN abroad USING (op_id)
+GROUP BY op_id, kind
 """
 
 

@@ -60,8 +60,8 @@ formats of sums, over the ops that count (as in `opline stages`):
                where threads waited: class, stage, kernel stacks, ns; from a
                recording of `opline record`
 
-Only arrow has ops without an end. perfetto, speedscope and openmetrics hold ops
-in memory: take a part of a large run (--since, --slowest).
+Only arrow has ops without an end. A viewer takes fewer ops than a run may have:
+take a part of a large run (--since, --slowest).
 
 examples:
   opline export run1 --to perfetto --slowest 1000 -o run1.pftrace

@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 from opline.scratch import scratch
 from opline.store.schema import TABLES
+from opline_analyses.runs.database import bounded
 from opline_analyses.runs.functions import make_functions
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
@@ -23,7 +24,7 @@ def write(run: Run, which: Selection, out: BinaryIO) -> int:
     """Writes the file, of ops the selected ones; gives their number."""
     run.con.execute(f"CREATE OR REPLACE TEMP TABLE exported_ops AS {which.of('o.op_id')}", list(which.parameters))
     some = which.where != "true" or which.limit is not None
-    with scratch("duckdb") as folder:
+    with scratch("duckdb") as folder, bounded(run.con):
         file = Path(folder) / "run.duckdb"
         run.con.execute(f"ATTACH '{file}' AS exported")
         try:

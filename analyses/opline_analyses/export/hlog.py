@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import BinaryIO
 
 from opline.talk import shown
 from opline_analyses.export.hdr_counts import HdrCounts, index_of
-from opline_analyses.ops.stages import select_counted
+from opline_analyses.ops.stages import COUNTED_ROWS, counted_ranges, select_counted
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
 from opline_analyses.runs.wall_clock import offset_ns
@@ -27,20 +28,15 @@ _MAX_UNIT = 1e6  # of the greatest latency: ms, as HistogramLogWriter has it by 
 def counted(run: Run, interval_ns: int | None) -> Iterator[tuple[int, str, dict[int, int]]]:
     """Of each interval (one alone with None) and class, in that order: its number, the class, and counts by index."""
     number = "0" if interval_ns is None else f"(end_ns - {run.start_ns()}) // {interval_ns}"
-    at: tuple[int, str] | None = None
-    counts: dict[int, int] = {}
-    for interval, name, latency, n in run.rows(
-        f"""SELECT {number} AS interval, coalesce(class, '?') AS name, latency_ns, count(*)
-            FROM ops SEMI JOIN counted USING (op_id) GROUP BY ALL ORDER BY ALL"""
-    ):
-        if at is not None and at != (interval, name):
-            yield *at, counts
-            counts = {}
-        at = interval, name
-        index = index_of(latency)
-        counts[index] = counts.get(index, 0) + n
-    if at is not None:
-        yield *at, counts
+    found: defaultdict[tuple[int, str], Counter[int]] = defaultdict(Counter)
+    for first, last in counted_ranges(run):
+        for interval, name, latency, n in run.rows(
+            f"""SELECT {number} AS interval, coalesce(class, '?') AS name, latency_ns, count(*)
+                FROM ({COUNTED_ROWS.format(table="ops", first=first, last=last)}) GROUP BY ALL"""
+        ):
+            found[interval, name][index_of(latency)] += n
+    for (interval, name), counts in sorted(found.items()):
+        yield interval, name, counts
 
 
 def write(run: Run, which: Selection, out: BinaryIO) -> int:

@@ -11,16 +11,18 @@ from __future__ import annotations
 
 import heapq
 import itertools
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+import numpy as np
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 
 from opline.talk import shown
 from opline_analyses.base.colours import STATES
 from opline_analyses.base.text import device_name
-from opline_analyses.ops.oplist import InState, OpDetail, Request, read_ops
+from opline_analyses.ops.oplist import InState, OpDetail, Request, read_chunks
 from opline_analyses.ops.thread_names import names_of_threads
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
@@ -33,6 +35,7 @@ Notes = dict[str, str | int]
 #: What may overlap others on its track: begin and end in ns, its number (of two at one time the first is first), and
 #: what is drawn there. Tuples: a run has millions.
 Drawn = tuple[int, int, int, Any]
+Row = tuple[str, int | None, str]  # host, process and thread
 
 
 @dataclass(slots=True)
@@ -56,6 +59,7 @@ class _Writer:
         self._batch = pb.Trace()
         self._held = 0
         self._shown: dict[str, str] = {}
+        self._lanes: dict[tuple[int, str], list[tuple[int, int]]] = {}  # of each: (end of its last slice, track)
         self._begins = True
 
     def _packet(self) -> Any:
@@ -125,8 +129,8 @@ class _Writer:
         self._event(track, at_ns, pb.TrackEvent.TYPE_COUNTER).counter_value = value
 
     def lanes(self, name: str, parent: int, slices: list[Drawn], draw: Callable[[int, Drawn], None]) -> None:
-        """Slices that may overlap, on as few tracks of one name as there are at a time; ``draw`` one on its track."""
-        free: list[tuple[int, int]] = []  # (end of its last slice, track)
+        """Slices that may overlap, on few tracks of one name, those of earlier calls too; ``draw`` one on its track."""
+        free = self._lanes.setdefault((parent, name), [])
         slices.sort()
         for one in slices:
             track = heapq.heappop(free)[1] if free and free[0][0] <= one[0] else self.track(name, parent)
@@ -171,37 +175,71 @@ def _request(op: OpDetail, request: Request) -> Slice | None:
     return Slice(seen[0][1], seen[-1][1], request.rwbs or "request", [op.op_id + 1], notes, seen)
 
 
-def _in_flight(writer: _Writer, name: str, parent: int | None, spans: list[tuple[int, int]]) -> None:
-    track = writer.track(name, parent, counter=True)
-    changes: dict[int, int] = {}
-    for begin, end in spans:
-        changes[begin] = changes.get(begin, 0) + 1
-        changes[end] = changes.get(end, 0) - 1
-    now = 0
-    for at in sorted(changes):
-        now += changes[at]
-        writer.counter(track, at, now)
+class _InFlight:
+    """A counter's track, and the spans that it counts: 16 bytes each."""
+
+    def __init__(self, track: int) -> None:
+        self._track = track
+        self._begins, self._ends = array("q"), array("q")
+
+    def add(self, begin_ns: int, end_ns: int) -> None:
+        self._begins.append(begin_ns)
+        self._ends.append(end_ns)
+
+    def __len__(self) -> int:
+        return len(self._begins)
+
+    def write(self, writer: _Writer) -> None:
+        """The counter's values: one at each time at which a span begins or ends."""
+        times, place = np.unique(np.concatenate([self._begins, self._ends]), return_inverse=True)
+        changes = np.zeros(len(times), np.int64)
+        np.add.at(changes, place, np.repeat([1, -1], len(self)))
+        for at in range(0, len(times), _BATCH):
+            part = slice(at, at + _BATCH)
+            now = np.cumsum(changes[part]) + changes[:at].sum()
+            for at_ns, value in zip(times[part].tolist(), now.tolist(), strict=True):
+                writer.counter(self._track, at_ns, value)
 
 
-def write(run: Run, which: Selection, out: BinaryIO) -> int:
-    """Writes the complete ops among the selected; gives their number. Holds all of them in memory."""
-    names = run.device_names()
-    by_thread: dict[tuple[str, int | None, str], list[Drawn]] = {}
-    by_device: dict[int, dict[int, Slice]] = {}
-    depth: dict[int, dict[int, tuple[int, int]]] = {}
-    spans: list[tuple[int, int]] = []
-    complete = which.also("o.complete")
-    tids = run.rows(
-        f"""SELECT DISTINCT tid FROM stages
-            WHERE tid IS NOT NULL AND op_id IN (SELECT op_id FROM ({complete.sql()})) ORDER BY tid""",
-        complete.parameters,
-    )
-    hosts = [host for (host,) in run.rows("SELECT DISTINCT host FROM stages ORDER BY host")]
-    labels = {host or "": names_of_threads(run, [tid for (tid,) in tids], host) for host in hosts}
-    number = itertools.count()
-    for op in read_ops(run, complete, with_transitions=False):
-        assert op.end_ns is not None
-        spans.append((op.begin_ns, op.end_ns))
+class _Drawing:
+    """The tracks of a run, and what is drawn on them: some thousand ops at a time, as they begin."""
+
+    def __init__(self, run: Run, writer: _Writer, hosts: dict[str, dict[int, str]]) -> None:
+        """``hosts``: the names of threads by host."""
+        self._writer, self._labels = writer, hosts
+        self.ops = _InFlight(writer.track("ops in flight", counter=True))
+        self._machines = {host: writer.track(f"host {host}") for host in sorted(set(hosts) - {""})}
+        self._names = run.device_names()
+        self._host_of = {int(device["dev"]): str(device.get("host", "")) for device in run.devices()}
+        self._processes: dict[tuple[str, int | None], int] = {}
+        self._devices: dict[int, tuple[int, _InFlight]] = {}
+        self._requests: dict[int, dict[int, Slice]] = {}  # by device and number: those that more ops may have
+        self._depth: dict[int, dict[int, tuple[int, int]]] = {}
+        self._number = itertools.count()
+
+    def draw(self, ops: list[OpDetail]) -> None:
+        """Ops that begin no earlier than those before. A request is held until all that have it are known: they began
+        before its end.
+        """
+        by_thread: dict[Row, list[Drawn]] = {}
+        for op in ops:
+            assert op.end_ns is not None
+            self.ops.add(op.begin_ns, op.end_ns)
+            self._stages(op, by_thread)
+            for request in op.requests:
+                self._request(op, request)
+        for (host, pid, label), slices in sorted(by_thread.items(), key=lambda item: _order(item[0])):
+            self._writer.lanes(label, self._process(host, pid), slices, self._writer.stage)
+        self._draw_requests(ops[0].begin_ns)
+
+    def end(self) -> None:
+        """What is left, and the counters."""
+        self._draw_requests(None)
+        self.ops.write(self._writer)
+        for _, (_, depth) in sorted(self._devices.items()):
+            depth.write(self._writer)
+
+    def _stages(self, op: OpDetail, by_thread: dict[Row, list[Drawn]]) -> None:
         about: tuple[str, str] | None = (op.op_class or "?", op.object or "?")
         states: dict[int, list[InState]] = {}
         for part in op.states:
@@ -210,36 +248,69 @@ def write(run: Run, which: Selection, out: BinaryIO) -> int:
             tid, begin = stage.tid, stage.begin_ns
             host = stage.host or ""
             pid = op.pid if host in ("", op.stages[0].host) else None  # an op's process is the one that begins it
-            row = (host, pid, labels[host][tid]) if tid is not None else (host, None, "completions")
+            row = (host, pid, self._labels[host][tid]) if tid is not None else (host, None, "completions")
             what = (stage.stage, stage.kind, op.op_id, about, states.get(seq, ()))
-            drawn = (begin, begin + stage.duration_ns, next(number), what)
-            by_thread.setdefault(row, []).append(drawn)
+            by_thread.setdefault(row, []).append((begin, begin + stage.duration_ns, next(self._number), what))
             about = None
-        for request in op.requests:
-            known = by_device.setdefault(request.dev, {})
-            if request.request_id in known:
-                known[request.request_id].flows.append(op.op_id + 1)
-            elif (made := _request(op, request)) is not None:
-                known[request.request_id] = made
-            if request.issue_ns is not None and request.complete_ns is not None:
-                depth.setdefault(request.dev, {})[request.request_id] = (request.issue_ns, request.complete_ns)
-    writer = _Writer(out)
-    _in_flight(writer, "ops in flight", None, spans)
-    machines = {host: writer.track(f"host {host}") for host in sorted({row[0] for row in by_thread} - {""})}
-    of_device = {int(device["dev"]): str(device.get("host", "")) for device in run.devices()}
-    processes: dict[tuple[str, int | None], int] = {}
-    for (host, pid, label), slices in sorted(
-        by_thread.items(), key=lambda item: (item[0][0], item[0][1] or 0, item[0][2])
-    ):
-        if (host, pid) not in processes:
+
+    def _request(self, op: OpDetail, request: Request) -> None:
+        known = self._requests.setdefault(request.dev, {})
+        if request.request_id in known:
+            known[request.request_id].flows.append(op.op_id + 1)
+        elif (made := _request(op, request)) is not None:
+            known[request.request_id] = made
+        if request.issue_ns is not None and request.complete_ns is not None:
+            self._depth.setdefault(request.dev, {})[request.request_id] = (request.issue_ns, request.complete_ns)
+
+    def _process(self, host: str, pid: int | None) -> int:
+        if (host, pid) not in self._processes:
             name = f"process {pid}" if pid is not None else "threads" if host else "block layer"
-            processes[host, pid] = writer.track(name, machines.get(host))
-        writer.lanes(label, processes[host, pid], slices, writer.stage)
-    for dev, requests in sorted(by_device.items()):
-        name = device_name(names, dev)
-        group = writer.track(f"device {name}", machines.get(of_device.get(dev, "")))
-        _in_flight(writer, f"{name} in flight (of these ops)", group, list(depth.get(dev, {}).values()))
-        drawn_requests: list[Drawn] = [(r.begin_ns, r.end_ns, next(number), r) for r in requests.values()]
-        writer.lanes(f"{name} requests", group, drawn_requests, writer.request)
+            self._processes[host, pid] = self._writer.track(name, self._machines.get(host))
+        return self._processes[host, pid]
+
+    def _device(self, dev: int) -> tuple[int, _InFlight]:
+        if dev not in self._devices:
+            name = device_name(self._names, dev)
+            group = self._writer.track(f"device {name}", self._machines.get(self._host_of.get(dev, "")))
+            counted = self._writer.track(f"{name} in flight (of these ops)", group, counter=True)
+            self._devices[dev] = group, _InFlight(counted)
+        return self._devices[dev]
+
+    def _draw_requests(self, before_ns: int | None) -> None:
+        """Those that ended before (None: all)."""
+        for dev, known in sorted(self._requests.items()):
+            done = {n: r for n, r in known.items() if before_ns is None or r.end_ns < before_ns}
+            if not done:
+                continue
+            group, counted = self._device(dev)
+            drawn: list[Drawn] = [(r.begin_ns, r.end_ns, next(self._number), r) for r in done.values()]
+            self._writer.lanes(f"{device_name(self._names, dev)} requests", group, drawn, self._writer.request)
+            for number in done:
+                del known[number]
+                if (span := self._depth.get(dev, {}).pop(number, None)) is not None:
+                    counted.add(*span)
+
+
+def _order(row: Row) -> tuple[str, int, str]:
+    return row[0], row[1] or 0, row[2]
+
+
+def write(run: Run, which: Selection, out: BinaryIO) -> int:
+    """Writes the complete ops among the selected; gives their number."""
+    complete = which.also("o.complete")
+    as_they_begin = f"SELECT op_id FROM ({complete.of('o.begin_ns, o.op_id')}) ORDER BY begin_ns, op_id"
+    ids = array("q", (op_id for (op_id,) in run.rows(as_they_begin, complete.parameters)))
+    tids = run.rows(
+        f"""SELECT DISTINCT tid FROM stages
+            WHERE tid IS NOT NULL AND op_id IN (SELECT op_id FROM ({complete.sql()})) ORDER BY tid""",
+        complete.parameters,
+    )
+    hosts = [host for (host,) in run.rows("SELECT DISTINCT host FROM stages ORDER BY host")]
+    labels = {host or "": names_of_threads(run, [tid for (tid,) in tids], host) for host in hosts}
+    writer = _Writer(out)
+    drawing = _Drawing(run, writer, labels)
+    for ops in read_chunks(run, ids, with_transitions=False):
+        drawing.draw(ops)
+    drawing.end()
     writer.flush()
-    return len(spans)
+    return len(ids)

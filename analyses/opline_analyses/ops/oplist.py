@@ -6,8 +6,9 @@ Takes a run and a selection; yields `OpDetail`s in the selection's order. Memory
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
@@ -224,9 +225,17 @@ def read_ops(
     run: Run, which: Selection, with_blocks: bool = True, with_transitions: bool = True, with_states: bool = True
 ) -> Iterator[OpDetail]:
     """The selected ops, whole, in the selection's order; without what is not asked for."""
-    ids = [i for (i,) in run.rows(which.sql(), which.parameters)]
+    ids = array("q", (i for (i,) in run.rows(which.sql(), which.parameters)))
+    for chunk in read_chunks(run, ids, with_blocks, with_transitions, with_states):
+        yield from chunk
+
+
+def read_chunks(
+    run: Run, ids: Sequence[int], with_blocks: bool = True, with_transitions: bool = True, with_states: bool = True
+) -> Iterator[list[OpDetail]]:
+    """The ops of these numbers in their order, CHUNK_OPS at a time."""
     for start in range(0, len(ids), CHUNK_OPS):
-        yield from _chunk(run, ids[start : start + CHUNK_OPS], with_blocks, with_transitions, with_states)
+        yield list(_chunk(run, list(ids[start : start + CHUNK_OPS]), with_blocks, with_transitions, with_states))
 
 
 def _chunk(

@@ -216,6 +216,23 @@ def test_c4_10_an_io_across_a_tick_is_counted_once_and_idle_intervals_are_rows()
     assert found[1]["groups"][0]["sum_ns"] == 200_000_000
 
 
+@pytest.mark.parametrize(("count", "until"), [((), " Ctrl-C to end."), (("2",), "")], ids=["", "count"])
+def test_c4_1_iolatency_begins_and_ends_as_iolatency_does(
+    count: tuple[str, ...], until: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C in the first interval, too, after the summary; `opline hist` reads what the live view prints."""
+    data = sign(MARK, 0) + b"".join(io_records(900_000_000, 200_000, 8)) + sign(MARK, 1_000_000_000)
+    text = live(data, "hist", "5", *count, "--style", "iolatency")
+    first, *blocks, last = text.removesuffix("\n").split("\n")
+    assert (first, last) == (f"Tracing block I/O. Output every 5 seconds.{until}", "Ending tracing...")
+    assert sum(">=(ms)" in line for line in blocks) == 1 and any("0 -> 1       : 1 " in line for line in blocks)
+    (tmp_path / "mail.txt").write_text(text)
+    found = json.loads(recorded(capfd, "hist", tmp_path / "mail.txt", "--json"))
+    assert [(one["end_ns"], one["count"]) for one in found["intervals"]] == [(5_000_000_000, 1)]
+    assert "Tracing" not in live(data, "hist", "5", "--style", "iolatency", "--csv")
+    assert "Tracing" not in live(data, "hist", "5")
+
+
 def test_losses_are_counted_and_filters_by_process_work() -> None:
     data = sign(MARK, 0) + b"".join(io_records(1000, 50_000, 8)) + sign(LOST, 70_000, 5)
     data += b"".join(io_records(100_000, 50_000, 16, tid=8)) + sign(MARK, 1_000_000)

@@ -34,6 +34,17 @@ class Hist(Intervals):
         self.whole: Cells = {}
         super().__init__(args, (settled, under_way), interval_ns(args) or SECOND, args.count)
 
+    def begun(self) -> bytes:
+        """See View: iolatency's first line."""
+        if not self._as_iolatency:
+            return b""
+        until = "" if self.args.count is not None else " Ctrl-C to end."
+        return f"Tracing block I/O. Output every {self.grid.step_ns / 1e9:g} seconds.{until}\n".encode()
+
+    @property
+    def _as_iolatency(self) -> bool:
+        return self.args.style == "iolatency" and not (self.args.json or self.args.csv)
+
     def _tally(self) -> Tally:
         return Tally(self.grid, self.buckets)
 
@@ -59,6 +70,8 @@ class Hist(Intervals):
     def summary(self) -> bytes:
         """All intervals as one, where that is not what the last one has said."""
         args = self.args
+        if self._as_iolatency:
+            return b"\nEnding tracing...\n"
         if self.asked.sums or args.json or args.csv or args.style != "table" or self._shown < 2:
             return b""
         whole = Series(Grid(self.zero_ns, self.grid.step_ns * self._next), 0, 0, self.zero_ns)

@@ -69,6 +69,7 @@ class Stream:
             zero_ns, names = self._source.first_ns, self._names
             self._snapshots = Snapshot(zero_ns, names), Snapshot(zero_ns, names)
             self.view = self._view_of(*self._snapshots)
+            self._say([self.view.begun()])
 
     def look(self) -> None:
         """What has been settled, and the intervals that are over."""

@@ -59,6 +59,10 @@ class View:
         """What one of those that are counted is called."""
         return self.rows.source.one
 
+    def begun(self) -> bytes:
+        """What it says before all else."""
+        return b""
+
     def again(self) -> None:
         """All rows come once more, from the first: of a recording of which some came late. Who can't take that knows
         no rows but those of the BPF ring.

@@ -7,6 +7,7 @@ import argparse
 import importlib
 import io
 import sys
+from typing import TYPE_CHECKING
 
 from opline.errors import OplineError, UsageError
 from opline.talk import talk
@@ -15,6 +16,9 @@ from opline_analyses.base.text import count_of
 from opline_analyses.commands.common import add_run, opened
 from opline_analyses.commands.options import add_filters, add_which, op_filters
 from opline_analyses.runs.selection import selection
+
+if TYPE_CHECKING:
+    from opline_analyses.why.sets import Rule
 
 NAME = "export"
 STATUS_PART = 3  # the collector did not take all: as of a recording in which something is missing
@@ -26,8 +30,9 @@ LACKS = {
 }
 FORMATS = (
     "perfetto", "chrome", "otlp", "otlp-json", "jaeger", "zipkin", "speedscope", "folded", "openmetrics", "arrow",
-    "ctf", "duckdb", "fio-iolog", "lami", "hgrm", "hlog", "waits-folded", "waits-speedscope",
+    "ctf", "duckdb", "fio-iolog", "lami", "hgrm", "hlog", "waits-folded", "waits-speedscope", "pprof",
 )  # fmt: skip
+BOTH = ("waits-folded", "pprof")  # have room for slow ops beside typical ones
 MEDIA = {"otlp": "application/x-protobuf", "otlp-json": "application/json"}
 # Of the extra `export` of setup.cfg, by the module that is missing without them.
 PACKAGES = {"perfetto": "perfetto", "opentelemetry": "opentelemetry-proto", "google": "opentelemetry-proto"}
@@ -56,9 +61,14 @@ formats of sums, over the ops that count (as in `opline stages`):
   lami         LAMI 1.0: result tables of the LTTng analyses
   hgrm         HdrHistogram's percentiles of the latencies, us, for its plotter
   hlog         HdrHistogram's interval log, ns, a histogram per second and class
-  waits-folded, waits-speedscope
+  waits-folded, waits-speedscope, pprof
                where threads waited: class, stage, kernel stacks, ns; from a
-               recording of `opline record`
+               recording of `opline record`. pprof: for `go tool pprof -http`
+
+--against typical has the waits of slow ops beside those of typical ones, as
+means per op: two numbers in a line of waits-folded (flamegraph.pl draws the
+difference), the values typical, slow and difference in pprof. Slow ops are the
+slowest 1 %, or as --slowest or --latency say; typical ones as in `opline why`.
 
 Only arrow has ops without an end. A viewer takes fewer ops than a run may have:
 take a part of a large run (--since, --slowest).
@@ -69,6 +79,7 @@ examples:
   opline export run1 --to jaeger --slowest 100 -o slow.json
   opline export run1 --to speedscope -o run1.speedscope.json
   opline export run1 --to waits-folded --slowest 100 -o waits.folded
+  opline export run1 --to pprof --against typical -o waits.pb.gz
   opline export run1 --to openmetrics -o run1.txt
   opline export run1 --to duckdb -o run1.duckdb
 """
@@ -99,6 +110,9 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     )
     where.add_argument(
         "--send", metavar="URL", type=collector, help="of otlp: the collector's address, /v1/traces included"
+    )
+    parser.add_argument(
+        "--against", choices=("typical",), help=f"of {' and '.join(BOTH)}: slow ops beside typical ones"
     )
     add_which(parser)
     add_filters(parser)
@@ -146,6 +160,19 @@ def _of_lami(args: argparse.Namespace) -> int:
     return 0
 
 
+def _slow(args: argparse.Namespace) -> Rule:
+    """Which ops are slow: what --slowest and --latency say, which choose no ops then. Raises UsageError."""
+    from opline_analyses.why.sets import rule_of
+
+    if args.to not in BOTH:
+        raise UsageError(f"--against is for --to {' and '.join(BOTH)}.")
+    if args.slowest and args.latency:
+        raise UsageError("--against takes one of --slowest and --latency: they say which ops are slow.")
+    rule = rule_of(str(args.slowest or "1%"), args.latency)
+    args.slowest = args.latency = None
+    return rule
+
+
 def run(args: argparse.Namespace) -> int:
     """Writes the file, or sends the parts."""
     if args.to == "lami" and args.output is None:
@@ -154,6 +181,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("one of -o FILE and --send URL is needed; only --to lami prints without one.")
     if args.send and args.to not in MEDIA:
         raise UsageError(f"--send is for --to {' and '.join(MEDIA)}: name a file with -o.")
+    more = (_slow(args),) if args.against else ()
     try:
         module = importlib.import_module(f"opline_analyses.export.{args.to.replace('-', '_')}")
     except ModuleNotFoundError as error:
@@ -177,7 +205,7 @@ def run(args: argparse.Namespace) -> int:
                 ops = module.write_folder(opened_run, which, folder)
         else:
             with complete_file(args.output) as out:
-                ops = module.write(opened_run, which, out)
+                ops = module.write(opened_run, which, out, *more)
     counted = f"{ops} ops" if (of := getattr(module, "COUNTED", None)) is None else count_of(ops, of)
     talk(f"{'sent to' if args.send else 'wrote'} {args.send or args.output}: {counted}")
     return 0

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -273,6 +274,7 @@ def test_babeltrace2_that_does_not_answer_holds_no_signal_up(
     assert process.stdout is not None
     process.stdout.read(1)  # its output is a pipe that nobody empties from here on
     (child,) = _children(process.pid)
+    alive = os.pidfd_open(child)
     os.kill(child, signal.SIGSTOP)
     process.send_signal(number)
     assert process.wait(timeout=30) == 128 + number
@@ -280,4 +282,5 @@ def test_babeltrace2_that_does_not_answer_holds_no_signal_up(
     assert process.stderr is not None
     with process.stderr:
         assert process.stderr.read() == b""
-    assert not Path(f"/proc/{child}").exists()
+    assert select.select([alive], [], [], 30)[0], "the child has ended"
+    os.close(alive)

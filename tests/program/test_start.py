@@ -26,7 +26,7 @@ LOADED: dict[tuple[str, ...], set[str]] = {
     ("ops", "--slowest", "2"): SQL,
     ("btt",): SQL,
     ("sql", "SELECT count(*) FROM ops"): SQL,
-    ("export", "--to", "perfetto", "-o", "trace"): SQL,
+    ("export", "--to", "perfetto", "-o", "trace"): ARRAYS,
     ("log",): ARRAYS,
     ("coverage",): ARROW,
     ("why", "--json"): ARROW,

@@ -147,16 +147,16 @@ class Range(NamedTuple):
     most: int
 
 
-def ranges(run: Run, table: str, number: str, other: str) -> Iterator[Range]:
-    """The numbers of a table (``op_id``, ``request_id``), RANGE at a time. A query that joins the whole of two large
+def ranges(run: Run, table: str, number: str, other: str, size: int = RANGE) -> Iterator[Range]:
+    """The numbers of a table (``op_id``, ``request_id``), ``size`` at a time. A query that joins the whole of two large
     tables holds one of them in memory; these are in the order of their numbers, so a query of a range reads and holds
     a part of each.
     """
     low, high = run.row(f"SELECT min({number}), max({number}) FROM {table}")
     if low is None:
         return
-    for first in range(low, high + 1, RANGE):
-        last = first + RANGE - 1
+    for first in range(low, high + 1, size):
+        last = first + size - 1
         there = f"FROM {table} WHERE {number} BETWEEN {first} AND {last}"
         yield Range(first, last, *run.row(f"SELECT coalesce(min({other}), 0), coalesce(max({other}), -1) {there}"))
 

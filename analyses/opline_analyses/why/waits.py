@@ -58,9 +58,12 @@ _WAITS = """
     GROUP BY ALL"""  # a typical op's stages are not asked for
 
 
+_OPS = 1 << 16  # at a time: an op can have ten waits
+
+
 def _sums(run: Run) -> Iterator[tuple[Any, ...]]:
     """The rows of `_WAITS`: several may be of one cause."""
-    for part in ranges(run, "waits", "op_id", "request_id"):
+    for part in ranges(run, "waits", "op_id", "request_id", _OPS):
         yield from run.rows(_WAITS.format(**part._asdict()))
 
 

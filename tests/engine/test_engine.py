@@ -235,10 +235,10 @@ def test_histograms_of_several_runs_are_the_sums_of_each(words: tuple[str, ...],
 
 
 def test_rows_of_iostat_are_those_of_each_run_with_its_name(runs: Path, capfd: Capture) -> None:
-    whole = json.loads(said(capfd, "iostat", runs, "1", "--engine", "processes", "--json")[1])["rows"]
+    whole = json.loads(said(capfd, "iostat", runs, "1", "-x", "--engine", "processes", "--json")[1])["rows"]
     each = []
     for name in NAMES:
-        for row in json.loads(said(capfd, "iostat", runs / name, "1", "--json")[1])["rows"]:
+        for row in json.loads(said(capfd, "iostat", runs / name, "1", "-x", "--json")[1])["rows"]:
             each.append({**row, "device": f"{name}:{row['device']}"})
 
     def place(row: dict[str, Any]) -> tuple[int, str]:

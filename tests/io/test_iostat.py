@@ -104,7 +104,6 @@ def test_c5_4_the_x_columns_by_their_definitions(tmp_path: Path, said: Said) -> 
     ]
     run = io_run(tmp_path / "run", ios, seconds=0.999)
     header, row = said("iostat", run, "1")[0].splitlines()
-    assert said("iostat", run, "1", "-x")[0].splitlines() == [header, row]
     assert " ".join(header.split()) == "device r/s rkB/s r_await w/s wkB/s w_await o/s areq-sz aqu-sz %util"
     # in flight from G to C: 100 + 100 + 100 + 10 + 10 ms, at least one in 150 + 100 + 10 ms of the second
     assert row.split() == ["sda", "2", "8", "100.000", "1", "64", "100.000", "2", "24.0", "0.32", "26.0"]
@@ -114,6 +113,40 @@ def test_c5_4_the_x_columns_by_their_definitions(tmp_path: Path, said: Said) -> 
     assert solaris[1].split() == ["sda", "2.0", "1.0", "8.0", "64.0", "0.0", "0.3", "64.0", "2", "25"]
     _, err = said("iostat", run, "1", *DTRACE)
     assert "2 flushes and discards are neither reads nor writes: --style linux has them in o/s." in err
+
+
+def test_x_has_merges_flushes_and_the_await_of_all(tmp_path: Path, said: Said) -> None:
+    """C5.4: awaits of reads, of writes, of both and of flushes apart; merges are those into the requests of a row."""
+    ios: list[dict[str, Any]] = [
+        {"g": 100 * MS, "d": 110 * MS, "c": 200 * MS, "merges": 3},
+        {"g": 600 * MS, "d": 600 * MS, "c": 640 * MS, "kind": "write", "sectors": 128, "merges": 15},
+        {"g": 600 * MS, "d": 600 * MS, "c": 640 * MS, "kind": "write", "sectors": 128, "merges": 1, "dev": SDB},
+        {"g": 900 * MS, "d": 900 * MS, "c": 910 * MS, "kind": "flush"},
+        {"g": 900 * MS, "d": 900 * MS, "c": 930 * MS, "kind": "discard"},
+    ]
+    run = io_run(tmp_path / "run", ios, seconds=0.999)
+
+    def row(*more: str) -> dict[str, str]:
+        header, *lines = said("iostat", run, "1", "-x", *more)[0].splitlines()
+        return dict(zip(header.split(), lines[0].split(), strict=True))
+
+    assert row() == {
+        "device": "sda", "r/s": "1", "rkB/s": "4", "rrqm/s": "3", "r_await": "100.000", "w/s": "1", "wkB/s": "64",
+        "wrqm/s": "15", "w_await": "40.000", "o/s": "2", "f/s": "1", "f_await": "10.000", "await": "70.000",
+        "areq-sz": "34.0", "aqu-sz": "0.18", "%util": "17.0",
+    }  # fmt: skip
+    found = json.loads(said("iostat", run, "0.5", "-x", "--json")[0])["rows"]
+    merges = [(r["end_ns"], r["device"], r["read_merges"], r["write_merges"], r["flush_sum_ns"]) for r in found]
+    assert merges == [
+        (500_000_000, "sda", 3, 0, 0), (500_000_000, "sdb", 0, 0, 0),
+        (1_000_000_000, "sda", 0, 15, 10_000_000), (1_000_000_000, "sdb", 0, 1, 0),
+    ]  # fmt: skip
+    assert row("--by", "comm")["wrqm/s"] == "16"
+    filtered = json.loads(said("iostat", run, "1", "-x", "--size", "64k", "--json")[0])["rows"]
+    assert [(r["device"], r["read_merges"], r["write_merges"]) for r in filtered] == [("sda", 0, 15), ("sdb", 0, 1)]
+    bios = json.loads(said("iostat", run, "1", "-x", "--of", "bios", "--json")[0])["rows"]
+    assert [r["write_merges"] for r in bios] == [None] * len(bios)
+    assert all(r["read_merges"] is None for r in json.loads(said("iostat", run, "1", "--json")[0])["rows"])
 
 
 def test_queue_and_utilisation_are_of_all_that_were_there(tmp_path: Path, said: Said) -> None:
@@ -158,7 +191,7 @@ def test_histograms_and_outliers_end_with_the_window_as_well(tmp_path: Path, sai
 
 def test_c6_8_without_earlier_events_the_issue_is_the_begin_and_is_said_to_be(tmp_path: Path, said: Said) -> None:
     run = io_run(tmp_path / "run", [{"d": 1 * MS, "c": 3 * MS}], seconds=0.9)
-    text, err = said("iostat", run, "1", "-x")
+    text, err = said("iostat", run, "1")
     assert text.splitlines()[1].split()[3] == "2.000"
     assert "no event before the issue was traced" in err
 

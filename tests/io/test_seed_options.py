@@ -67,9 +67,13 @@ def test_c5_6_the_first_look_has_a_row_for_each_device(some: Path, printed: Prin
     assert all(row["busy_ns"] > 0 for row in rows)
     shown = [line.split() for line in printed("iostat", some, "-x").splitlines()]
     read_us, write_us = sum(300 + n for n in range(12)), 8 * 5000  # one at a time, in 1.9 s
-    assert " ".join(shown[0]) == "device r/s rkB/s r_await w/s wkB/s w_await o/s areq-sz aqu-sz %util"
-    assert shown[1] == ["sda", "6.3", "25", f"{read_us / 12e3:.3f}", "0", "0", "0", "4.0", *_load(read_us)]
-    assert shown[2] == ["sdb", "0", "0", "4.2", "34", f"{write_us / 8e3:.3f}", "0", "8.0", *_load(write_us)]
+    assert " ".join(shown[0]) == (
+        "device r/s rkB/s rrqm/s r_await w/s wkB/s wrqm/s w_await o/s f/s f_await await areq-sz aqu-sz %util"
+    )
+    read, write = f"{read_us / 12e3:.3f}", f"{write_us / 8e3:.3f}"
+    none = ["0", "0", "0"]  # a mean of nothing is empty
+    assert shown[1] == ["sda", "6.3", "25", "0", read, *none, "0", "0", read, "4.0", *_load(read_us)]
+    assert shown[2] == ["sdb", *none, "4.2", "34", "0", write, "0", "0", write, "8.0", *_load(write_us)]
 
 
 def _load(waited_us: int) -> list[str]:

@@ -38,8 +38,8 @@ TEN_HERTZ = """\
 
 def io_run(path: Path, ios: list[dict[str, Any]], *, seconds: float = 1.0, names: dict[int, str] | None = None) -> Path:
     """A run that begins at ZERO_NS and lasts so long. An I/O: q g i d c in us (absent: not seen), and dev, sector,
-    sectors, kind, rwbs, tid, comm, cls, pid, cgroup; served_by: of a flush, the place in ``ios`` of the one that served
-    it.
+    sectors, kind, rwbs, tid, comm, cls, pid, cgroup, merges; served_by: of a flush, the place in ``ios`` of the one
+    that served it.
     """
     run = RunBuilder()
     for n, io in enumerate(ios):
@@ -59,6 +59,7 @@ def io_run(path: Path, ios: list[dict[str, Any]], *, seconds: float = 1.0, names
         row = run.rows["requests"][-1]
         row["queue_comm"] = io.get("comm", "app")
         row["cgroup"] = io.get("cgroup")
+        row["merge_count"] = io.get("merges", 0)
         row["rwbs"] = io.get("rwbs", {"read": "R", "write": "W", "flush": "FF", "discard": "D"}[request.kind])
         if request.kind == "flush":
             row["sector"] = row["nr_sectors"] = None

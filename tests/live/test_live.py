@@ -128,7 +128,8 @@ def test_histograms_are_those_of_the_recording(
 def test_iostat_rows_are_those_of_the_recording(both: tuple[Path, bytes], capfd: pytest.CaptureFixture[str]) -> None:
     """Queue and utilisation too: what is under way at a tick is in both."""
     path, data = both
-    for words in (("0.1", "--style", "dtrace", "--json"), ("0.1", "--json"), ("0.25", "--style", "solaris", "--json")):
+    styles = (("0.1", "--style", "dtrace"), ("0.1",), ("0.25", "--style", "solaris"), ("0.1", "-x"))
+    for words in ((*style, "--json") for style in styles):
         theirs = [row for row in json.loads(recorded(capfd, "iostat", path, *words))["rows"] if some(row)]
         ours = [row for row in map(json.loads, live(data, "iostat", *words).splitlines()) if some(row)]
         assert ours == theirs, words

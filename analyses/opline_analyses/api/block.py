@@ -47,7 +47,8 @@ def iostat(
     by: str | None = "device",
 ) -> ResultTable:
     """Counts, bytes, times, queue and utilisation: a row per interval and group. ``by``: a key of io_filter.PER, as
-    "cgroup"; None: all I/Os in one row. ``style``: whose columns the text has. Raises UsageError.
+    "cgroup"; None: all I/Os in one row. ``style``: whose columns the text has; with "extended", as of -x,
+    merges are counted. Raises UsageError.
     """
     from opline_analyses.block.iostat_result import result
 

@@ -249,10 +249,11 @@ def left_out(run: Run, rows: Rows) -> dict[str, int]:
 
 
 def batches(
-    run: Run, rows: Rows, per: str | None = None, value: str = "end_ns - begin_ns", with_kind: bool = False
-) -> Iterator[Batch]:
-    """The counted rows for the engine. ``value``: what is measured, as SQL; ``per``: the group, a key of PER.
-    ``with_kind``: a group for each kind of I/O in it, named "sda read".
+    run: Run, rows: Rows, per: str | None = None, value: str = "end_ns - begin_ns", with_kind: bool = False,
+    size: str = "bytes",
+) -> Iterator[Batch]:  # fmt: skip
+    """The counted rows for the engine. ``value``, ``size``: what is measured and what is summed, as SQL; ``per``: the
+    group, a key of PER. ``with_kind``: a group for each kind of I/O in it, named "sda read".
     """
     import numpy as np
 
@@ -261,7 +262,7 @@ def batches(
 
     column = PER[per] if per is not None else "''"
     place = f"concat(kind, ' ', {column})" if with_kind else column
-    sql, parameters = counted_sql(rows, f"end_ns, begin_ns, {value} AS value, coalesce(bytes, 0), {place} AS place")
+    sql, parameters = counted_sql(rows, f"end_ns, begin_ns, {value} AS value, coalesce({size}, 0), {place} AS place")
     devices = run.device_names()
     cgroups = _cgroups_in(run, rows) if per == "cgroup" else {}
 

@@ -7,16 +7,17 @@ were there in it. Takes tallies and occupancies (`intervals`); gives rows of num
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from opline_analyses.base.result_table import Column, text
 from opline_analyses.intervals.intervals import Cell
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-READ, WRITE = "read", "write"
+READ, WRITE, FLUSH = "read", "write", "flush"
+EXTENDED = "extended"  # the style of -x
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,9 @@ class Row:
     busy_ns: int | None = None  # one at least was there
     wait_area_ns: int | None = None  # the same two of what waited, from the queue to the issue
     wait_busy_ns: int | None = None
+    flushes: Cell = field(default_factory=Cell, kw_only=True)  # contained in `others`
+    # into the reads and into the writes; None: not asked for, or unknown
+    merges: Sequence[int] | None = field(default=None, kw_only=True)
 
     def per_second(self, number: float) -> float:
         """A number of the interval as a rate."""
@@ -54,15 +58,18 @@ class Row:
     def record(self, by: str | None) -> dict[str, object]:
         """As JSON and CSV have it: exact numbers of the interval, no rates. ``by``: what the groups are."""
         found: dict[str, object] = {"begin_ns": self.begin_ns, "end_ns": self.end_ns, by or "device": self.name}
-        for name, cell in (("read", self.reads), ("write", self.writes), ("other", self.others)):
+        for name, cell in zip(_CELLS, (self.reads, self.writes, self.others, self.flushes), strict=True):
             found |= {
                 f"{name}_count": cell.count, f"{name}_bytes": cell.size, f"{name}_sum_ns": cell.total,
                 f"{name}_min_ns": cell.least, f"{name}_max_ns": cell.most,
             }  # fmt: skip
+        found |= dict(zip(_MERGES, self.merges or (None, None), strict=True))
         found |= {"in_flight_area_ns": self.area_ns, "busy_ns": self.busy_ns}
         return found | {"wait_area_ns": self.wait_area_ns, "wait_busy_ns": self.wait_busy_ns}
 
 
+_CELLS = ("read", "write", "other", "flush")
+_MERGES = ("read_merges", "write_merges")
 _OF = ("count", "bytes", "sum_ns", "min_ns", "max_ns")
 
 
@@ -70,8 +77,8 @@ def columns(by: str | None) -> tuple[Column, ...]:
     """Of ``Row.record``."""
     return (
         Column("begin_ns"), Column("end_ns"), text(by or "device"),
-        *(Column(f"{name}_{of}") for name in ("read", "write", "other") for of in _OF),
-        *(Column(name) for name in ("in_flight_area_ns", "busy_ns", "wait_area_ns", "wait_busy_ns")),
+        *(Column(f"{name}_{of}") for name in _CELLS for of in _OF),
+        *(Column(name) for name in (*_MERGES, "in_flight_area_ns", "busy_ns", "wait_area_ns", "wait_busy_ns")),
     )  # fmt: skip
 
 
@@ -117,14 +124,30 @@ LINUX_HEADER = (
 )  # fmt: skip
 
 
-def linux_cells(row: Row) -> list[str]:
-    """As iostat -x of sysstat names them; o/s: flushes, discards. Awaits are ms, sizes KiB."""
+EXTENDED_HEADER = (
+    "r/s", "rkB/s", "rrqm/s", "r_await", "w/s", "wkB/s", "wrqm/s", "w_await", "o/s", "f/s", "f_await", "await",
+    "areq-sz", "aqu-sz", "%util",
+)  # fmt: skip
+
+
+def linux_cells(row: Row, extended: bool = False) -> list[str]:
+    """As iostat -x of sysstat names them; o/s: flushes, discards. Awaits are ms, sizes KiB. ``extended``: those of
+    EXTENDED_HEADER, where await is of reads and writes.
+    """
     cells = [row.name]
-    for cell in (row.reads, row.writes):
-        cells += [rate(row.per_second(cell.count)), rate(row.per_second(cell.size / 1024)), _milliseconds(cell)]
+    for place, cell in enumerate((row.reads, row.writes)):
+        cells += [rate(row.per_second(cell.count)), rate(row.per_second(cell.size / 1024))]
+        if extended:
+            cells.append("" if row.merges is None else rate(row.per_second(row.merges[place])))
+        cells.append(_milliseconds(cell))
     both = row.reads.count + row.writes.count
     area, busy = row.share(row.area_ns), row.share(row.busy_ns)
     cells.append(rate(row.per_second(row.others.count)))
+    if extended:
+        whole = Cell()
+        for cell in (row.reads, row.writes):
+            whole.add(cell)
+        cells += [rate(row.per_second(row.flushes.count)), _milliseconds(row.flushes), _milliseconds(whole)]
     cells.append(f"{(row.reads.size + row.writes.size) / 1024 / both:.1f}" if both else "")
     cells += ["" if area is None else f"{area:.2f}", "" if busy is None else f"{100 * busy:.1f}"]
     return cells

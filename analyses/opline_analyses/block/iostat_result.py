@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from opline.talk import talk
@@ -11,11 +12,11 @@ from opline_analyses.base.result_table import Column, ResultTable
 from opline_analyses.base.text import duration
 from opline_analyses.block import io_filter, iostat
 from opline_analyses.block.io_series import round_interval, series_of
-from opline_analyses.block.iostat_rows import await_begins, rows_over_time
+from opline_analyses.block.iostat_rows import await_begins, merges_over_time, rows_over_time
 from opline_analyses.runs.ran import time_of_most
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from opline_analyses.base.result_table import Part
     from opline_analyses.block.io_filter import IoFilters
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
 
 _OF_POPULATION = """SELECT queue_tid AS who, kind AS what, coalesce(queue_ns, getrq_ns, issue_ns) AS begin_ns, end_ns
     FROM requests WHERE population AND end_ns IS NOT NULL AND coalesce(queue_ns, getrq_ns, issue_ns) IS NOT NULL"""
+_COLUMNS: dict[str, tuple[tuple[str, ...], Callable[[Row], list[str]]]] = {
+    "linux": (iostat.LINUX_HEADER, iostat.linux_cells),
+    iostat.EXTENDED: (iostat.EXTENDED_HEADER, partial(iostat.linux_cells, extended=True)),
+    "solaris": (iostat.SOLARIS_HEADER, iostat.solaris_cells),
+}
 ROWS = 20  # about so many, where no interval is asked for
 
 
@@ -68,7 +74,8 @@ def rows_and_series(
         interval_ns = round_interval(whole.grid.step_ns, ROWS)
     series = series_of(rows, interval_ns, count)
     waits_from = filters.start if style == "solaris" else None
-    found = rows_over_time(run, rows, series, by, waits_from)
+    merges = merges_over_time(run, rows, series, by) if style == iostat.EXTENDED else None
+    found = rows_over_time(run, rows, series, by, waits_from, merges)
     others = sum(row.others.count for row in found)
     if style == "dtrace" and others:
         talk(f"{others} flushes and discards are neither reads nor writes: --style linux has them in o/s.")
@@ -109,11 +116,7 @@ def text(
         for row in found:
             yield f"{iostat.dtrace_line(row, seconds(row.end_ns, digits))}  {row.name}"
     else:
-        header, cells_of = (
-            (iostat.LINUX_HEADER, iostat.linux_cells)
-            if style == "linux"
-            else (iostat.SOLARIS_HEADER, iostat.solaris_cells)
-        )
+        header, cells_of = _COLUMNS[style]
         names = by or "device"
         header = (names, *header)
         rows: list[list[object]] = [[*cells_of(row)] for row in found]

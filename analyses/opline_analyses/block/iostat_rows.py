@@ -9,16 +9,18 @@ from opline.talk import talk
 from opline_analyses.block.io_filter import Window, batches
 from opline_analyses.block.io_series import count_rows
 from opline_analyses.block.io_sources import requests
-from opline_analyses.block.iostat import Row, kinds
-from opline_analyses.intervals.intervals import Occupancy
+from opline_analyses.block.iostat import FLUSH, READ, WRITE, Row, kinds
+from opline_analyses.intervals.intervals import Cell, Occupancy, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from opline_analyses.block.io_filter import Rows
     from opline_analyses.block.io_series import Series
-    from opline_analyses.intervals.intervals import Cell, Cells
+    from opline_analyses.intervals.intervals import Batch, Cells
     from opline_analyses.runs.run import Run
+
+MERGES = "(SELECT r.merge_count FROM requests r WHERE r.request_id = id)"  # of a counted request, as SQL
 
 
 def await_begins(run: Run) -> str:
@@ -44,14 +46,32 @@ def _presence(run: Run, rows: Rows, series: Series, by: str) -> Occupancy:
     return found
 
 
-def rows_over_time(run: Run, rows: Rows, series: Series, by: str | None, waits_from: str | None = None) -> list[Row]:
+def merges_of(run: Run, rows: Rows, by: str | None) -> Iterator[Batch]:
+    """The rows for a tally whose sizes are merges; none where a row is no request."""
+    return batches(run, rows, by, with_kind=True, size=MERGES) if rows.source.name == "requests" else iter(())
+
+
+def merges_over_time(run: Run, rows: Rows, series: Series, by: str | None) -> dict[int, Cells] | None:
+    """Merges into the requests of each interval, as the sizes of cells. None: not known of what is counted."""
+    if rows.source.name != "requests":
+        return None
+    tally = Tally(series.grid)
+    for batch in merges_of(run, rows, by):
+        tally.add(batch)
+    return dict(tally.intervals())
+
+
+def rows_over_time(
+    run: Run, rows: Rows, series: Series, by: str | None, waits_from: str | None = None,
+    merges: Mapping[int, Cells] | None = None,
+) -> list[Row]:  # fmt: skip
     """In order of time, then of the devices' numbers, or the groups' names. With ``by`` (a key of io_filter.PER) queue
     and utilisation are known, too: of the rows, or with ``waits_from`` of requests from issue to completion, and from
-    there to the issue.
+    there to the issue. ``merges``: see ``merges_over_time``.
     """
     tally = count_rows(run, rows, series, per=by, with_kind=True)
     parts = [] if by is None else [_presence(run, part, series, by) for part in present(rows, waits_from)]
-    return rows_of(run, dict(tally.intervals()), parts, series, by)
+    return rows_of(run, dict(tally.intervals()), parts, series, by, merges)
 
 
 def present(rows: Rows, waits_from: str | None) -> list[Rows]:
@@ -63,16 +83,13 @@ def present(rows: Rows, waits_from: str | None) -> list[Rows]:
 
 
 def rows_of(
-    run: Run, counted: Mapping[int, Cells], parts: list[Occupancy], series: Series, by: str | None
-) -> list[Row]:
-    """The rows of the series' intervals, of cells by group and kind, and of presence."""
-    groups: dict[int, dict[str, dict[str, Cell]]] = {}  # interval → name → kind
-    names: dict[str, None] = {}
-    for index, cells in counted.items():
-        for (group, _), cell in cells.items():
-            name, _, kind = group.rpartition(" ")
-            names[name] = None
-            groups.setdefault(index, {}).setdefault(name, {})[kind] = cell
+    run: Run, counted: Mapping[int, Cells], parts: list[Occupancy], series: Series, by: str | None,
+    merges: Mapping[int, Cells] | None = None,
+) -> list[Row]:  # fmt: skip
+    """The rows of the series' intervals, of cells by group and kind, of presence, and of merges."""
+    groups = _by_name(counted)
+    merged = None if merges is None else _by_name(merges)
+    names: dict[str, None] = {name: None for of_interval in groups.values() for name in of_interval}
     if by is None:
         names = {"": None}
     for part in parts:  # one that was in flight all the time is there, although nothing of it ended
@@ -88,5 +105,19 @@ def rows_of(
             place = index - series.first
             times = [part[place] for pair in known[name] for part in pair]
             cells_of = groups.get(index, {}).get(name, {})
-            found.append(Row(begin, end, name, *kinds(cells_of), end - begin, *times))
+            into = {} if merged is None else merged.get(index, {}).get(name, {})
+            found.append(Row(
+                begin, end, name, *kinds(cells_of), end - begin, *times, flushes=cells_of.get(FLUSH, Cell()),
+                merges=None if merged is None else [into[k].size if k in into else 0 for k in (READ, WRITE)],
+            ))  # fmt: skip
+    return found
+
+
+def _by_name(counted: Mapping[int, Cells]) -> dict[int, dict[str, dict[str, Cell]]]:
+    """Interval → name → kind → cell."""
+    found: dict[int, dict[str, dict[str, Cell]]] = {}
+    for index, cells in counted.items():
+        for (group, _), cell in cells.items():
+            name, _, kind = group.rpartition(" ")
+            found.setdefault(index, {}).setdefault(name, {})[kind] = cell
     return found

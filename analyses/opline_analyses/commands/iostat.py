@@ -32,6 +32,7 @@ LACKS = {
     "--limit --sort": "rows are in the order of time and of the devices' numbers; COUNT ends after N intervals",
 }
 INTERMIXED = True  # INTERVAL and COUNT also behind options
+EXTENDED = "extended"  # as block/iostat.py calls -x
 STYLES = ("dtrace", "linux", "solaris")
 GROUPS = ("cgroup", "comm", "device", "host", "thread", "tid")
 EXAMPLES = f"""\
@@ -41,6 +42,9 @@ the row is of the whole run; an interval can be as short as a microsecond. The
 time is the interval's end, in seconds from the run's first event; an I/O counts
 in the interval of its completion. The latency is from getrq to the end, with
 the flush behind the data; --from and --to change that.
+
+-x adds rrqm/s and wrqm/s (merges into the requests), f/s and f_await (flushes,
+which o/s has, too), and await of reads and writes together.
 
 --by has a row for each cgroup (or thread, command name, host): its share of
 aqu-sz, and in %util the time in which it had an I/O of its own.
@@ -66,7 +70,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """What can be asked of a run, and of what happens now (`opline live`)."""
     add_intervals(parser, "a row for each: 1 (seconds), 0.1, 10ms")
-    parser.add_argument("-x", dest="extended", action="store_true", help="the default: iostat -x of sysstat")
+    parser.add_argument("-x", dest="extended", action="store_true", help="more columns: merges, flushes, await of all")
     parser.add_argument("--style", choices=STYLES, default="linux", help="whose columns (default: linux)")
     parser.add_argument("--per-device", action="store_true", help="with --style dtrace: a row per device")
     parser.add_argument("--per", "--by", choices=GROUPS, help="a row for each of these (default: device)")
@@ -77,7 +81,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def style_of(args: argparse.Namespace) -> tuple[str, str | None]:
     """Whose columns, and of what there is a row each; None: of all I/Os together."""
     together = args.style == "dtrace" and not args.per_device and not args.extended
-    return args.style, args.per or (None if together else "device")
+    style = EXTENDED if args.extended and args.style == "linux" else args.style
+    return style, args.per or (None if together else "device")
 
 
 def check(args: argparse.Namespace) -> None:

@@ -151,7 +151,7 @@ def intervals(
 
 
 def _row(row: Mapping[str, Any], name: str) -> Row:
-    cells = {name: Cell(*row[name]) for name in ("reads", "writes", "others")}
+    cells = {name: Cell(*row[name]) for name in ("reads", "writes", "others", "flushes")}
     return Row(**{**row, **cells, "name": name})
 
 
@@ -170,8 +170,8 @@ def iostat_rows(names: Sequence[str], summaries: Sequence[Summary], by: str | No
             row = _row(one, "")
             if (known := found.setdefault(row.begin_ns, row)) is row:
                 continue
-            for mine, other in ((known.reads, row.reads), (known.writes, row.writes), (known.others, row.others)):
-                mine.add(other)
+            for name in ("reads", "writes", "others", "flushes"):
+                getattr(known, name).add(getattr(row, name))
     return [found[begin] for begin in sorted(found)]
 
 

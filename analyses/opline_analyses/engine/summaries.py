@@ -59,12 +59,12 @@ def iostat(run: Run, options: Options) -> dict[str, Any]:
         run, IoFilters(**options["filters"]), options["interval_ns"], options["count"], options["style"],
         options["by"],
     )  # fmt: skip
-    times = ("begin_ns", "end_ns", "name", "length_ns", "area_ns", "busy_ns", "wait_area_ns", "wait_busy_ns")
+    times = ("begin_ns", "end_ns", "name", "length_ns", "area_ns", "busy_ns", "wait_area_ns", "wait_busy_ns", "merges")
     return {
         "series": _series(series),
         "rows": [
             {name: getattr(row, name) for name in times}
-            | {name: cell(getattr(row, name)) for name in ("reads", "writes", "others")}
+            | {name: cell(getattr(row, name)) for name in ("reads", "writes", "others", "flushes")}
             for row in found
         ],
     }

@@ -11,9 +11,9 @@ from opline.talk import talk
 from opline_analyses.base.result_table import ResultTable, encoded
 from opline_analyses.block import io_filter
 from opline_analyses.block.io_sources import Source
-from opline_analyses.block.iostat import columns
+from opline_analyses.block.iostat import EXTENDED, columns
 from opline_analyses.block.iostat_result import text
-from opline_analyses.block.iostat_rows import present, rows_of
+from opline_analyses.block.iostat_rows import merges_of, present, rows_of
 from opline_analyses.commands import iostat
 from opline_analyses.commands.common import interval_ns
 from opline_analyses.intervals.intervals import Occupancy, Tally
@@ -43,6 +43,7 @@ class Iostat(Intervals):
         waits_from = args.start if self.style == "solaris" else None
         self._present = [] if self.by is None else present(self.rows, waits_from)
         self._parts = [Occupancy(self.grid) for _ in self._present]
+        self._merges = Tally(self.grid) if self.style == EXTENDED else None
 
     def _tally(self) -> Tally:
         return Tally(self.grid)
@@ -51,9 +52,13 @@ class Iostat(Intervals):
         """See View."""
         super().again()
         self._parts = [Occupancy(self.grid) for _ in self._present]
+        self._merges = None if self._merges is None else Tally(self.grid)
 
     def _take(self) -> None:
         self.count(io_filter.batches(self.settled, self.rows, self.by, with_kind=True))
+        if self._merges is not None:
+            for batch in merges_of(self.settled, self.rows, self.by):
+                self._merges.add(batch)
         for rows, part in zip(self._present, self._parts, strict=True):
             for batch in io_filter.batches(self.settled, rows, self.by):
                 part.add(batch)
@@ -74,7 +79,8 @@ class Iostat(Intervals):
         series, end_ns = self.series(index), self.grid.begin_ns(index + 1)
         both = zip(self._present, self._parts, strict=True)
         parts = [part.with_more(self._others(rows, end_ns)) for rows, part in both]
-        found = rows_of(self.settled, {index: cells}, parts, series, self.by)
+        merges = None if self._merges is None else dict(self._merges.take(end_ns))
+        found = rows_of(self.settled, {index: cells}, parts, series, self.by, merges)
         for part in self._parts:
             part.forget_before(end_ns)
         return found

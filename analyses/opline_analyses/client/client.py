@@ -18,6 +18,7 @@ from typing import Any
 
 from opline.applications import table
 from opline.errors import OplineError
+from opline_analyses.client.client_folder import outputs_of, together
 from opline_analyses.client.client_report import ClientReport
 from opline_analyses.client.fio_report import fio_json, fio_text
 
@@ -105,7 +106,11 @@ def parse_report(text: str) -> ClientReport | None:
 
 
 def read_report(path: Path) -> ClientReport:
-    """The report in a file. Raises OplineError where there is none."""
+    """The report in a file, or of the clients of one test in a folder of CBT. Raises OplineError if there is none."""
+    if path.is_dir():
+        whole = together([read_report(output) for output in outputs_of(path)])
+        whole.source = str(path)
+        return whole
     try:
         report = parse_report(path.read_text(errors="replace"))
     except OSError as error:

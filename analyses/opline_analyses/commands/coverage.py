@@ -29,7 +29,8 @@ in the waits of the model. The effect of tainted ops is a row by itself. For
 stages above 10 % opline lists what the thread at the end did meanwhile: `behind
 STAGE` of another op, between ops, or not yet seen. The report is --client FILE,
 or in the recording: a JSON file, or the command's output. Known clients: fio
-(text, JSON), demo-bench.
+(text, JSON), demo-bench. --client takes a result folder of CBT, too: the outputs
+of all clients of one test.
 """
     + applications.help_text("coverage")
     + """\
@@ -73,7 +74,10 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser)
     parser.add_argument(
-        "--client", metavar="FILE", type=Path, help="the client's report (default: found in the recording)"
+        "--client",
+        metavar="FILE",
+        type=Path,
+        help="the client's report, or a folder of CBT (default: found in the recording)",
     )
     parser.add_argument(
         "--client-log", metavar="FILE", type=Path, help="the client's own log of each op: fio's, or CSV"

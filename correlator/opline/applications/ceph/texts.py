@@ -10,7 +10,7 @@ QUESTIONS = (
 )
 #: By the command.
 HELP = {
-    "coverage": "rados bench (text, JSON) is a known client, too.\n",
+    "coverage": "rados bench (text, JSON) is a known client, too. CBT is the Ceph Benchmarking\nTool.\n",
     "ops": """\
 --style ceph-devel prints the lists of the ceph-devel mail "performance latency
 analysis with LTTng": complete ops, every point (late points too), deltas in

@@ -69,7 +69,7 @@ def test_statistics_are_those_of_the_command(demo: Correlated, capfd: pytest.Cap
         ("interference --slowest 2", lambda run: run.interference(slowest=2)),
         ("hist 0.1 --per device -i writes", lambda run: run.hist(interval=0.1, per="device", io="writes")),
         ("hist --of bios --from queue", lambda run: run.hist(of="bios", from_="queue")),
-        ("iostat -x 0.1", lambda run: run.iostat(interval="0.1")),
+        ("iostat 0.1", lambda run: run.iostat(interval="0.1")),
         ("requests --sort q2c --limit 5", lambda run: run.request_table(order="q2c", limit=5)),
         ("btt", lambda run: run.btt()),
         ("outliers --threshold 100us -i writes", lambda run: run.outliers(threshold="100us", io="writes")),

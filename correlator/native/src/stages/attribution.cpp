@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Ops that are like others: their stages are found once in the general way, and kept.
 #include "stages/attribution.hpp"
 
 #include <algorithm>
@@ -6,380 +7,162 @@
 namespace opline {
 namespace {
 
-// From a message's send to the receive of another message on the same host. The host that answered is not recorded, or
-// was not at that time.
-bool answered_elsewhere(const Plan &plan, const Hosts &hosts, const Transition &sent, const Transition &received) {
-    if (sent.spec == kNoSpec || received.spec == kNoSpec) return false;
-    const PointSpec &send = plan.points[sent.spec], &receive = plan.points[received.spec];
-    return send.message == MessageDo::kSend && receive.message == MessageDo::kReceive &&
-           hosts.of_thread(sent.tid, 0) == hosts.of_thread(received.tid, 0) &&
-           std::find(receive.after.begin(), receive.after.end(), send.name) == receive.after.end();
-}
+constexpr std::size_t kMostKept = 1u << 16;  // attributions of ops with a request
+constexpr unsigned kPlaceBits = 6;
+static_assert(kRequestSteps.size() * kPlaceBits <= 64, "the places of a request's steps are one number of 64 bits");
 
 }  // namespace
 
-Attributor::Attributor(const Plan &plan, StringPool &strings, const ThreadPoints &thread_points, const Hosts &hosts)
-    : plan_(plan), strings_(strings), thread_points_(thread_points), hosts_(hosts) {
-    work_ = strings.intern("work");
-    wait_ = strings.intern("wait");
-    unknown_ = strings.intern("unknown");
-    block_ = strings.intern("block");
-    for (std::size_t k = 0; k < kRequestSteps.size(); ++k)
-        steps_[k] = strings.intern(std::string(kRequestSteps[k].letter));
-    f_ = strings.intern("preflush");
-    e_ = strings.intern("postflush");
-    // Of several names for one pair the first holds: the model's before ours.
-    auto declare = [&](std::uint32_t from, std::uint32_t to, const std::string &name, std::uint32_t kind) {
-        auto [entry, added] = names_.insert(pair_key(from, to));
-        if (added) *entry = {strings.intern(name), kind};
-    };
-    for (const auto &s : plan.stages) {
-        declare(strings.intern(s.from), strings.intern(s.to), s.name,
-                s.kind.empty() ? kByThreads : strings.intern(s.kind));
-        if (s.behind) behind_.put(pair_key(strings.intern(s.from), strings.intern(s.to)), true);
+Attributor::Attributor(const Plan &plan, StringPool &strings, const ThreadPoints &points, const Hosts &hosts)
+    : names_(plan, strings), waits_(names_, points, hosts), path_(plan, strings, names_, waits_, hosts) {}
+
+// Behind which of the op's transitions each step of the request comes, in kPlaceBits each, 0 where there is no step. 0
+// in all: flushes before and behind its data, steps at one time with each other or with a transition, before the op's
+// begin or out of order are a case of their own; so are ops of more transitions than a place has bits for.
+Attributor::StepPlaces Attributor::places_of(const ShapedList &list, const RequestCut &r) {
+    if (list.size >= 1u << kPlaceBits || r.floor_ns != kNoTime || r.first_g != kNoTime || r.preflush != kNoTime ||
+        r.end != kNoTime || r.unseen)
+        return 0;
+    std::int64_t last_ns = kNoTime;
+    StepPlaces at = 0, out = 0;
+    for (const RequestStep &step : kRequestSteps) {
+        const std::int64_t step_ns = r.*step.time;
+        out <<= kPlaceBits;
+        if (step_ns == kNoTime) continue;
+        while (at < list.size && list.times[at] < step_ns) ++at;
+        if (step_ns <= last_ns || at == 0 || (at < list.size && list.times[at] == step_ns)) return 0;
+        out |= at;
+        last_ns = step_ns;
     }
-    auto device = strings.intern("device");
-    const auto between = [&](std::uint32_t from, std::size_t k, std::size_t to) {
-        const std::string name = std::string(kRequestSteps[k].letter) + '2' + std::string(kRequestSteps[to].letter);
-        declare(from, steps_[to], name, to + 1 == steps_.size() ? device : block_);
-    };
-    for (std::size_t k = 0; k < steps_.size(); ++k)
-        for (std::size_t to = k + 1; to < steps_.size(); ++to) between(steps_[k], k, to);
-    // A write with PREFLUSH or FUA where the device has no FUA (block/blk-flush.c): flushes are the device's time. The
-    // flush before the data comes behind the allocation.
-    for (std::size_t k = 0; k <= kStepG; ++k) declare(steps_[k], f_, "preflush", device);
-    for (std::size_t to = kStepG + 1; to < steps_.size(); ++to) between(f_, kStepG, to);
-    declare(steps_.back(), e_, "postflush", device);
-    declare(steps_[kStepG], steps_[kStepG], "submit", work_);  // of a split's parts: the call goes on to the next
-    for (auto last : {steps_.back(), e_}) {
-        for (std::size_t k = 0; k + 1 < steps_.size(); ++k) declare(last, steps_[k], "next request", work_);
-        declare(last, strings.intern("completed"), "completion", block_);
-    }
-    after_.resize(plan.points.size());
-    for (std::size_t i = 0; i < plan.points.size(); ++i)
-        for (const auto &name : plan.points[i].after) after_[i].push_back(strings.intern(name));
+    return out;
 }
 
-// All transitions in time order: the op's own and the shared work of its batches.
-void Attributor::place(const Op &op, Attribution &out) {
+const std::int64_t *Attributor::times_of(const Op &op) {
+    const ShapedList list = op.transitions.shaped();
+    if (op.requests.empty()) return list.times;
+    const RequestCut &r = op.requests.front();
+    if (times_.size() < list.size + kRequestSteps.size()) times_.resize(list.size + kRequestSteps.size());
+    auto at = std::copy(list.times, list.times + list.size, times_.begin());
+    for (const RequestStep &step : kRequestSteps) *at++ = r.*step.time;
+    return times_.data();
+}
+
+std::int64_t Attributor::tid_of(const Op &op, const ShapeStages::Cut &cut) {
+    if (cut.thread < Shapes::kMaxThreads) return op.transitions.tid(cut.thread);
+    return op.requests.front().tid_of(static_cast<StepThread>(cut.thread - Shapes::kMaxThreads));
+}
+
+std::unique_ptr<Attributor::ShapeStages> Attributor::generalize(const Op &op, Attribution &scratch) {
+    const auto transitions = static_cast<std::int32_t>(op.transitions.size());
+    std::vector<std::int64_t> tids;  // by ordinal
+    for (std::uint32_t i = 0; i < Shapes::kMaxThreads; ++i) tids.push_back(op.transitions.tid(i));
+    const Op in_full = op;
+    path_.run(in_full, scratch, true);
+    auto out = std::make_unique<ShapeStages>();
+    const auto &steps = names_.words().steps;
+    auto step_at = [&](std::uint32_t point) {
+        return static_cast<std::size_t>(std::find(steps.begin(), steps.end(), point) - steps.begin());
+    };
+    auto place = [&](std::int32_t at, std::uint32_t point) {
+        return at >= 0 ? at : transitions + static_cast<std::int32_t>(step_at(point));
+    };
+    std::int32_t at = 0;
+    for (const auto &s : scratch.stages) {
+        const std::int32_t from_at = place(s.from_at, s.from), to_at = place(s.to_at, s.to);
+        if (from_at != at || to_at == at) return nullptr;
+        if (op.requests.empty() && to_at < at) return nullptr;
+        // Who arrives: the point's thread, or who did the request's step. The request begins for whoever queued it.
+        std::uint32_t thread = ShapeStages::of_step(StepThread::kQueuing);
+        if (s.to_at >= 0)
+            thread = static_cast<std::uint32_t>(std::find(tids.begin(), tids.end(), s.tid) - tids.begin());
+        else if (const std::size_t k = step_at(s.to); s.request != 0 && k < kRequestSteps.size())
+            thread = ShapeStages::of_step(kRequestSteps[k].thread);
+        out->cuts.push_back({s.stage, s.kind, s.from, s.to, static_cast<std::uint32_t>(from_at),
+                             static_cast<std::uint32_t>(to_at), thread, s.request != 0, s.waits});
+        at = to_at;
+    }
+    if (at + 1 != transitions || scratch.unattributed_ns != 0) return nullptr;
+    for (const auto &p : scratch.transitions) out->transitions.push_back({p.label, p.aside});
+    return out;
+}
+
+Attributor::ShapeStages *Attributor::by_shape(const Op &op, Attribution &scratch) {
+    if (op.state != OpState::kEnded || op.requests.size() > 1 || !op.batches.empty() || !op.halves.empty())
+        return nullptr;
+    const ShapedList list = op.transitions.shaped();
+    // it begins with its first transition and ends with its last
+    if (list.shape == 0 || op.end_order + 1 != list.size || list.times[0] != op.begin_ns ||
+        list.times[list.size - 1] != op.end_ns)
+        return nullptr;
+    const std::uint32_t shape = list.shape;
+    if (shape >= shapes_.size()) shapes_.resize(shape + 1);
+    ShapeEntry *entry = &shapes_[shape];
+    if (!op.requests.empty()) {
+        const StepPlaces places = places_of(list, op.requests.front());
+        if (places == 0) return nullptr;
+        if (entry->places == places) return entry->with_request;
+        if (with_request_.size() >= kMostKept) return nullptr;
+        ShapeEntry &last = *entry;
+        entry = with_request_.insert({shape, places}).first;
+        find(op, *entry, scratch);
+        last.places = places;
+        last.with_request = entry->found.get();
+        return last.with_request;
+    }
+    find(op, *entry, scratch);
+    return entry->found.get();
+}
+
+// As the path would. The op has no batch, so waits are cut by their threads; the pieces come the last one first.
+bool Attributor::cut_wait(Attribution &out, const CutWait &wait) {
+    const auto before = static_cast<std::ptrdiff_t>(out.stages.size());
+    if (!waits_.by_thread(out, wait)) return false;
+    std::reverse(out.stages.begin() + before, out.stages.end());
+    return true;
+}
+
+// As the path would.
+void Attributor::fill(const Op &op, const ShapeStages &shape, Attribution &out) {
+    const TransitionList &list = op.transitions;
+    const std::int64_t *times = times_of(op);
     out.op = &op;
-    out.transitions.clear();
     out.requests = op.requests;
     out.shared_bios.clear();
-    for (const auto &t : op.transitions) out.transitions.push_back({&t, t.order, t.point, false, false, t.child});
-    bool sorted = true;
-    for (std::size_t i = 1; i < op.transitions.size() && sorted; ++i)
-        sorted = op.transitions[i - 1].ts_ns <= op.transitions[i].ts_ns;
-    const bool ended = op.complete();
-    for (const auto &m : op.batches) {
-        // Only what comes after the op's last own point before it joined can have kept it waiting.
-        const std::int64_t floor_ns = waits_since(op, m.joined_order);
-        auto inside = [&](std::int64_t ts) { return ts > floor_ns && (!ended || ts <= op.end_ns); };
-        for (const auto &w : m.batch->work)
-            if (inside(w.ts_ns)) {
-                out.transitions.push_back(
-                    {&w, m.joined_order, w.point, false, false, op.transitions[m.joined_order].child});
-                sorted = false;
-            }
-        for (const auto &r : m.batch->requests)
-            if (inside(r.done_ns())) out.requests.push_back(r);
-        for (const auto &b : m.batch->bios)
-            if (inside(b.queue_ns)) out.shared_bios.push_back(b);
+    out.unattributed_ns = out.unknown_ns = 0;
+    out.stages.clear();
+    const std::uint32_t unknown = names_.words().unknown;
+    for (const auto &c : shape.cuts) {
+        const std::int64_t begin_ns = times[c.from_at], duration_ns = times[c.to_at] - begin_ns;
+        const std::int64_t tid = tid_of(op, c);
+        if (c.waits && cut_wait(out, {c.stage, c.kind, c.from, c.to, begin_ns, begin_ns + duration_ns, tid})) continue;
+        if (c.kind == unknown) out.unknown_ns += duration_ns;
+        out.stages.push_back({c.stage, c.kind, c.from, c.to, begin_ns, duration_ns, tid,
+                              c.of_request ? op.requests.front().request : 0, -1, -1, false});
     }
-    if (!sorted)
-        std::stable_sort(out.transitions.begin(), out.transitions.end(),
-                         [](const PlacedTransition &a, const PlacedTransition &b) {
-                             if (a.t().ts_ns != b.t().ts_ns) return a.t().ts_ns < b.t().ts_ns;
-                             return a.order < b.order;
-                         });
-    recurrences_.clear();
-    for (auto &p : out.transitions) {
-        p.late = ended && (p.t().ts_ns > op.end_ns || (p.t().ts_ns == op.end_ns && p.order > op.end_order));
-        auto it = std::find_if(recurrences_.begin(), recurrences_.end(),
-                               [&](const auto &r) { return r.first == p.t().point; });
-        if (it == recurrences_.end()) {
-            recurrences_.emplace_back(p.t().point, 1);
-        } else {
-            auto [label, added] = labels_.insert(pair_key(p.t().point, ++it->second));
-            if (added) *label = strings_.intern(strings_.at(p.t().point) + "#" + std::to_string(it->second));
-            p.label = *label;
-        }
-    }
-}
-
-// When the op began to wait for the batch that it joined with this transition: at the last of the points that the
-// joining one is declared to come after, else at the last point before it that is not aside: nothing waits for those.
-std::int64_t Attributor::waits_since(const Op &op, std::uint32_t joined_order) const {
-    const Transition &join = op.transitions[joined_order];
-    const auto &declared = after_[join.spec];
-    std::int64_t last_ns = op.begin_ns, declared_ns = kNoTime;
-    for (const auto &t : op.transitions) {
-        if (t.child != join.child || t.ts_ns > join.ts_ns || (t.ts_ns == join.ts_ns && t.order >= join.order)) continue;
-        if (t.spec == kNoSpec || !plan_.points[t.spec].aside) last_ns = std::max(last_ns, t.ts_ns);
-        if (std::find(declared.begin(), declared.end(), t.point) != declared.end())
-            declared_ns = std::max(declared_ns, t.ts_ns);
-    }
-    return declared_ns == kNoTime ? last_ns : declared_ns;
-}
-
-// Evidence that connects two threads: a key space that the arriving event carried was carried on the
-// departing thread at or before the departure. Where two halves of the op were joined by an event with keys of both, a
-// key of the one and a key of the other do as well.
-bool Attributor::connected(const Attribution &a, std::ptrdiff_t from, std::ptrdiff_t to) const {
-    const auto &arriving = a.transitions[static_cast<std::size_t>(to)].t();
-    const auto tid = a.transitions[static_cast<std::size_t>(from)].t().tid;
-    if (arriving.tid == tid || arriving.evidence == Evidence::kCompletion) return true;
-    if (arriving.batch >= 0 || a.transitions[static_cast<std::size_t>(from)].t().batch >= 0) return true;
-    std::uint64_t carried = 0, wanted = arriving.spaces;
-    for (std::ptrdiff_t i = 0; i <= from; ++i) {
-        const auto &t = a.transitions[static_cast<std::size_t>(i)].t();
-        if (t.tid == tid) carried |= t.spaces;
-        // A thread that works for the op has in hand what it carried before.
-        if ((arriving.evidence == Evidence::kThread || arriving.in_thread) && t.tid == arriving.tid) wanted |= t.spaces;
-    }
-    if ((carried & wanted) != 0) return true;
-    for (auto half : a.op->halves)
-        if (((carried & half) != 0 && (wanted & ~half) != 0) || ((carried & ~half) != 0 && (wanted & half) != 0))
-            return true;
-    return false;
-}
-
-bool Attributor::aside(const PlacedTransition &p) const {
-    return p.t().spec != kNoSpec && plan_.points[p.t().spec].aside;
-}
-
-// Which of the two came first, nobody knows: they are on two hosts' clocks, and closer than the clocks' bound. That a
-// message is received after it is sent is known all the same.
-bool Attributor::undecided(const PlacedTransition &before, const PlacedTransition &received) const {
-    if (plan_.clock_bounds.empty() || received.t().spec == kNoSpec || !aside(before)) return false;
-    return plan_.points[received.t().spec].message == MessageDo::kReceive &&
-           received.t().ts_ns - before.t().ts_ns < clock_bound_at(plan_, received.t().ts_ns);
-}
-
-// The point that let this one happen; -1: there is none.
-std::ptrdiff_t Attributor::predecessor(const Attribution &a, std::ptrdiff_t current) const {
-    const auto &to = a.transitions[static_cast<std::size_t>(current)];
-    static const std::vector<std::uint32_t> none;
-    const auto &declared = to.t().spec == kNoSpec ? none : after_[to.t().spec];
-    // A child waits for nobody but itself, and its first point for its parent; a parent waits for a child only where
-    // `after` says so.
-    std::uint32_t child = to.child;
-    auto first_of_child = [&] {
-        for (std::ptrdiff_t i = current - 1; i >= 0; --i)
-            if (a.transitions[static_cast<std::size_t>(i)].child == child) return false;
-        return true;
-    };
-    while (child != 0 && first_of_child()) child = a.op->parents[child - 1];
-    auto usable = [&](std::ptrdiff_t i) {
-        const auto &p = a.transitions[static_cast<std::size_t>(i)];
-        return i == 0 || (!p.late && p.child == child && !aside(p));
-    };
-    if (!declared.empty()) {
-        // A child's own, its children's included, before anybody else's; work that another child waits for is nobody's
-        // else. Of one name those of the nearest generation: what a child does under the same name as its parent is the
-        // child's business.
-        constexpr std::uint32_t kNobody = ~0u;
-        std::ptrdiff_t found = -1;
-        auto generations = [&](std::uint32_t of) {
-            std::uint32_t n = 0;
-            for (; of != 0 && of != to.child; ++n) of = a.op->parents[of - 1];
-            return of == to.child ? n : kNobody;
-        };
-        auto candidate = [&](const PlacedTransition &p) { return p.child == to.child || p.t().batch < 0; };
-        auto nearer_before = [&](std::ptrdiff_t i, std::uint32_t n) {
-            for (std::ptrdiff_t k = i - 1; n > 0 && k >= 0; --k) {
-                const auto &p = a.transitions[static_cast<std::size_t>(k)];
-                if (p.t().point == a.transitions[static_cast<std::size_t>(i)].t().point && candidate(p) &&
-                    generations(p.child) < n)
-                    return true;
-            }
-            return false;
-        };
-        for (std::ptrdiff_t i = current - 1; i >= 0; --i) {
-            const auto &p = a.transitions[static_cast<std::size_t>(i)];
-            if (!candidate(p) || undecided(p, to)) continue;
-            if (std::find(declared.begin(), declared.end(), p.t().point) == declared.end()) continue;
-            const std::uint32_t n = generations(p.child);
-            if (n != kNobody && !nearer_before(i, n)) return i;
-            if (n == kNobody && found < 0) found = i;
-        }
-        if (found >= 0) return found;
-    }
-    std::ptrdiff_t last = current - 1, same_thread = -1;
-    while (last >= 0 && !usable(last)) --last;
-    for (std::ptrdiff_t i = last; i >= 0 && same_thread < 0; --i)
-        if (usable(i) && a.transitions[static_cast<std::size_t>(i)].t().tid == to.t().tid) same_thread = i;
-    // Without a key of its own a point follows its own thread; so does one on a thread that never stopped working for
-    // the op, if nothing connects it to the last point elsewhere. Everything else follows the last point.
-    const bool own_thread =
-        to.t().evidence == Evidence::kThread || (to.t().in_thread && last >= 0 && !connected(a, last, current));
-    return own_thread && same_thread >= 0 ? same_thread : last;
-}
-
-// Named by the points; shown with their labels, recurrence number included.
-void Attributor::cut(Attribution &a, Place from_place, Place to_place, std::int64_t begin_ns, std::int64_t end_ns,
-                     std::int64_t tid, std::uint64_t request, bool is_known) {
-    const std::uint32_t from = from_place.point, to = to_place.point;
-    if (end_ns <= begin_ns && request != 0) return;  // two steps at one time: nothing between them
-    const auto &[name, said] = named(from, to);
-    const std::uint32_t kind = said == kByThreads ? kind_by_threads(a, from_place, to_place) : said;
-    const bool waits = is_known && to_place.at >= 0 && behind_.contains(pair_key(from, to));
-    if (waits && !keeps_waits_) {
-        const Batch *batch = batch_of(a, to_place);
-        const Wait wait{name, kind, from_place.label, to_place.label, begin_ns, end_ns, tid};
-        if (batch ? cut_by_batch(a, wait, *batch) : cut_by_thread(a, wait)) return;
-    }
-    StageCut s;
-    s.stage = name;
-    s.kind = kind;
-    const bool elsewhere = hosts_.several() && from_place.at >= 0 && to_place.at >= 0 &&
-                           answered_elsewhere(plan_, hosts_, a.transitions[static_cast<std::size_t>(from_place.at)].t(),
-                                              a.transitions[static_cast<std::size_t>(to_place.at)].t());
-    if (elsewhere) {
-        const AbsentHost &absent = plan_.absent;
-        const bool known = !absent.name.empty() && begin_ns >= absent.begin_ns && end_ns <= absent.end_ns;
-        s.stage = strings_.intern("unknown: " + (known ? absent.name : "another host") + " (not recorded)");
-    }
-    if (!elsewhere && !is_known) s.stage = strings_.intern("unknown: " + strings_.at(from) + " → " + strings_.at(to));
-    if (elsewhere || !is_known) s.kind = unknown_;
-    s.from = from_place.label;
-    s.to = to_place.label;
-    s.begin_ns = begin_ns;
-    s.duration_ns = end_ns - begin_ns;
-    s.tid = tid;
-    s.request = request;
-    s.from_at = from_place.at;
-    s.to_at = to_place.at;
-    s.waits = waits;
-    if (s.kind == unknown_) a.unknown_ns += s.duration_ns;
-    a.stages.push_back(s);
-}
-
-// What a child waits for is not what a thread of the parent's or of another child's queued meanwhile.
-bool Attributor::may_cut(const Attribution &a, std::ptrdiff_t from, std::ptrdiff_t to,
-                         const RequestCut &request) const {
-    const std::uint32_t child = a.transitions[static_cast<std::size_t>(to)].child;
-    if (child == 0 || from < 0 || a.transitions[static_cast<std::size_t>(from)].child != child) return true;
-    bool others = false;
-    for (const auto &p : a.transitions) {
-        if (p.t().tid != request.queue_tid) continue;
-        if (p.child == child) return true;
-        others = true;
-    }
-    return !others;
-}
-
-// Its end back to Q, steps before floor_ns clipped away. Returns where the request begins for this op.
-std::int64_t Attributor::cut_request(Attribution &a, const RequestCut &r, std::int64_t floor_ns, Place &first) {
-    struct Step {
-        std::uint32_t name;
-        std::int64_t at;
-        std::int64_t tid;
-        std::uint64_t request;
-    };
-    Step steps[kRequestSteps.size() + 3];  // besides the steps a split's first allocation and two flushes
-    int n = 0;
-    std::int64_t last = kNoTime;
-    auto add = [&](std::uint32_t name, std::int64_t at, std::int64_t tid, std::uint64_t request) {
-        if (at == kNoTime || at < last) return;
-        last = at;
-        steps[n++] = {name, std::max(at, floor_ns), tid, request};
-    };
-    for (std::size_t k = 0; k < steps_.size(); ++k) {
-        if (k == kStepG) add(steps_[k], r.first_g, r.queue_tid, r.first_request);
-        add(steps_[k], r.*kRequestSteps[k].time, r.tid_of(kRequestSteps[k].thread), r.request);
-        if (k == kStepG) add(f_, r.preflush, r.queue_tid, r.request);
-    }
-    add(e_, r.end, -1, r.request);
-    for (int k = n - 1; k > 0; --k)
-        cut(a, Place(steps[k - 1].name), Place(steps[k].name), steps[k - 1].at, steps[k].at, steps[k].tid,
-            steps[k].request, true);
-    first = Place(steps[0].name);
-    return steps[0].at;
-}
-
-void Attributor::mark_path(const Op &op, Attribution &a) {
-    a.stages.clear();
-    a.unattributed_ns = a.unknown_ns = 0;
-    if (!op.complete()) return;
-    std::ptrdiff_t current = -1;
-    for (std::size_t i = 0; i < a.transitions.size(); ++i) {
-        a.transitions[i].aside = !a.transitions[i].late;
-        if (!a.transitions[i].late) current = static_cast<std::ptrdiff_t>(i);
-    }
-    if (current < 0) {
-        a.unattributed_ns = op.end_ns - op.begin_ns;
-        return;
-    }
-    auto at = [&](std::ptrdiff_t i) -> PlacedTransition & { return a.transitions[static_cast<std::size_t>(i)]; };
-    auto place_of = [&](std::ptrdiff_t i) { return Place(at(i).t().point, at(i).label, i); };
-    // A point stamped before the op's begin happened with it: times went back.
-    auto time_of = [&](std::ptrdiff_t i) { return std::max(op.begin_ns, at(i).t().ts_ns); };
-    std::int64_t t = op.end_ns, to_tid = at(current).t().tid;
-    Place to = place_of(current);
-    std::ptrdiff_t from = predecessor(a, current);
-    bool known_arrival = from < 0 || connected(a, from, current);
-    at(current).aside = false;
-    for (;;) {
-        const std::int64_t from_ns = from < 0 ? op.begin_ns : time_of(from);
-        // A request that completed in between is what was waited for: the last of them.
-        const RequestCut *request = nullptr, *unseen = nullptr;
-        for (const auto &r : a.requests) {
-            const std::int64_t done_ns = r.known_ns();
-            if (done_ns == kNoTime || done_ns > t || done_ns <= from_ns) continue;
-            const auto first = std::max(r.q != kNoTime ? r.q : r.d, r.floor_ns);
-            if (first == kNoTime || first >= t || !may_cut(a, from, current, r)) continue;
-            const RequestCut *&last = r.unseen ? unseen : request;
-            if (!last || done_ns > last->known_ns()) last = &r;
-        }
-        if (unseen && (!request || request->done_ns() < unseen->known_ns()))
-            request = unseen;  // when it was done is not known
-        if (request) {
-            const Place last(request->end != kNoTime ? e_
-                             : request->unseen       ? steps_[request->last_seen()]
-                                                     : steps_.back());
-            if (request->known_ns() < t) cut(a, last, to, request->known_ns(), t, to_tid, 0, !request->unseen);
-            t = cut_request(a, *request, std::max(op.begin_ns, request->floor_ns), to);
-            to_tid = request->queue_tid;
-            // Points between Q and C are aside: they did not wait for anything on the way.
-            while (from >= 0 && (time_of(from) > t || at(from).late || aside(at(from)))) --from;
-            if (from < 0) from = 0;
-            known_arrival = true;
-            if (t <= op.begin_ns) break;
-            continue;
-        }
-        if (from < 0) {
-            a.unattributed_ns += t - op.begin_ns;
-            break;
-        }
-        at(from).aside = false;
-        cut(a, place_of(from), to, from_ns, t, to_tid, 0, known_arrival);
-        t = from_ns;
-        to = place_of(from);
-        to_tid = at(from).t().tid;
-        if (from == 0) break;
-        current = from;
-        from = predecessor(a, current);
-        known_arrival = from < 0 || connected(a, from, current);
-    }
-    at(0).aside = false;
-    std::reverse(a.stages.begin(), a.stages.end());
-}
-
-void Attributor::run(const Op &op, Attribution &out) {
-    place(op, out);
-    mark_path(op, out);
-    out.passed = static_cast<std::uint32_t>(out.transitions.size());
+    out.passed = static_cast<std::uint32_t>(list.size());
     out.late = 0;
-    out.first_tid = out.end_tid = -1;
-    out.first_comm = 0;
-    if (out.passed == 0) return;
-    out.first_tid = out.transitions.front().t().tid;
-    out.first_comm = out.transitions.front().t().comm;
-    for (const auto &p : out.transitions) {
-        if (p.late) ++out.late;
-        else out.end_tid = p.t().tid;
-    }
+    out.first_tid = list.first_tid();
+    out.first_comm = list.first_comm();
+    out.end_tid = list.last_tid();
+    out.transitions.clear();
+    if (!with_transitions_) return;
+    list.copy_to(out.unpacked);
+    for (std::uint32_t i = 0; i < out.passed; ++i)
+        out.transitions.push_back(
+            {&out.unpacked[i], i, shape.transitions[i].label, false, shape.transitions[i].aside, 0});
+}
+
+bool Attributor::attribute(const Op &op, Attribution &out) {
+    ShapeStages *shape = by_shape(op, out);
+    if (shape) fill(op, *shape, out);
+    else path_.run(op, out);
+    return shape != nullptr;
+}
+
+void Attributor::find(const Op &op, ShapeEntry &entry, Attribution &scratch) {
+    if (entry.tried) return;
+    entry.tried = true;
+    entry.found = generalize(op, scratch);
 }
 
 }  // namespace opline

@@ -86,7 +86,7 @@ std::string metadata_text(const std::string &bytes) {
     if (bytes.empty()) throw Malformed("the metadata file is empty");
     const std::uint32_t first = bytes.size() >= 4 ? u32_at(bytes, 0, false) : 0;
     if (first != kMagic && first != __builtin_bswap32(kMagic)) {
-        const std::string text = bytes.rfind("\xef\xbb\xbf", 0) == 0 ? bytes.substr(3) : bytes;  // a byte order mark
+        std::string text = bytes.rfind("\xef\xbb\xbf", 0) == 0 ? bytes.substr(3) : bytes;  // a byte order mark
         if (is_text_of_metadata(text)) return text;
         throw Malformed("the metadata file is no CTF metadata");
     }

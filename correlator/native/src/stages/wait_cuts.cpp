@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Waits cut by what the thread that ends them did meanwhile for others: for the batch before, or for other ops.
+#include "stages/wait_cuts.hpp"
+
 #include <algorithm>
 
 #include "op/op_table.hpp"
-#include "stages/attribution.hpp"
 
 namespace opline {
 namespace {
@@ -16,32 +17,8 @@ bool is_mine(const Op &op, std::uint64_t ref) {
 
 }  // namespace
 
-// "WAIT behind THEIRS", where the model has a name for what they did between two points; else `unnamed`.
-std::uint32_t Attributor::behind_name(std::uint32_t wait, std::uint32_t begins, std::uint32_t ends,
-                                      std::uint32_t unnamed) {
-    const std::uint32_t theirs = named(begins, ends).first;
-    auto [name, added] = behind_names_.insert(pair_key(wait, theirs));
-    if (added) {
-        const bool given = strings_.at(theirs) != strings_.at(begins) + " → " + strings_.at(ends);
-        *name = given ? strings_.intern(strings_.at(wait) + " behind " + strings_.at(theirs)) : 0;
-    }
-    return *name != 0 ? *name : unnamed;
-}
-
-const Attributor::WaitNames &Attributor::wait_names(std::uint32_t wait) {
-    auto [names, added] = wait_names_.insert(wait);
-    if (added) {
-        const std::string text = strings_.at(wait);
-        names->others = strings_.intern(text + " behind others");
-        names->between = strings_.intern(text + " between others");
-        names->awake = strings_.intern(text + " awake");
-    }
-    return *names;
-}
-
 // nullptr: what ends the wait is no batch's.
-const Batch *Attributor::batch_of(const Attribution &a, Place to) {
-    const Transition &arrives = a.transitions[static_cast<std::size_t>(to.at)].t();
+const Batch *WaitCuts::batch_of(const Attribution &a, const Transition &arrives) {
     const Batch *found = nullptr;
     for (const auto &m : a.op->batches) {
         const Batch &batch = *m.batch;
@@ -52,7 +29,7 @@ const Batch *Attributor::batch_of(const Attribution &a, Place to) {
 }
 
 // The last piece comes first.
-void Attributor::add_piece(Attribution &a, const Wait &w, const Piece &p) {
+void WaitCuts::add_piece(Attribution &a, const CutWait &w, const Piece &p) {
     if (p.begin_ns == p.end_ns) return;
     StageCut *next = p.end_ns == w.end_ns || a.stages.empty() ? nullptr : &a.stages.back();
     if (p.goes_on && next && next->stage == p.stage) {
@@ -72,7 +49,7 @@ void Attributor::add_piece(Attribution &a, const Wait &w, const Piece &p) {
     a.stages.push_back(s);
 }
 
-bool Attributor::cut_by_batch(Attribution &a, const Wait &w, const Batch &batch) {
+bool WaitCuts::by_batch(Attribution &a, const CutWait &w, const Batch &batch) {
     const auto &before = batch.before;
     std::size_t first = 0, last = before.size();  // those in between
     while (first < before.size() && before[first].first <= w.begin_ns) ++first;
@@ -81,7 +58,7 @@ bool Attributor::cut_by_batch(Attribution &a, const Wait &w, const Batch &batch)
     add_piece(a, w, {w.stage, before[last - 1].second, w.to, before[last - 1].first, w.end_ns});
     for (std::size_t i = last; i-- > first;) {
         const auto [at_ns, point] = before[i];
-        const std::uint32_t stage = i > 0 ? behind_name(w.stage, before[i - 1].second, point, w.stage) : w.stage;
+        const std::uint32_t stage = i > 0 ? names_.behind_name(w.stage, before[i - 1].second, point, w.stage) : w.stage;
         if (i == first) add_piece(a, w, {stage, w.from, point, w.begin_ns, at_ns});
         else add_piece(a, w, {stage, before[i - 1].second, point, before[i - 1].first, at_ns});
     }
@@ -90,17 +67,17 @@ bool Attributor::cut_by_batch(Attribution &a, const Wait &w, const Batch &batch)
 
 // Of what lies between two points of a thread that follow each other. Of the time before a return from waiting nobody
 // knows more.
-std::uint32_t Attributor::piece_name(const Op &op, std::uint32_t wait, const ThreadPoint &p, const ThreadPoint &next) {
-    const WaitNames &names = wait_names(wait);
+std::uint32_t WaitCuts::piece_name(const Op &op, std::uint32_t wait, const ThreadPoint &p, const ThreadPoint &next) {
+    const StageNames::OfWait &names = names_.of_wait(wait);
     if (next.worked_for == ThreadPoint::kNobody) return wait;
     if (p.worked_for == ThreadPoint::kNobody) return names.awake;
     const bool mine = is_mine(op, p.worked_for);
     if (mine != is_mine(op, next.worked_for) || (!mine && p.worked_for != next.worked_for)) return names.between;
-    return mine ? wait : behind_name(wait, p.point, next.point, names.others);
+    return mine ? wait : names_.behind_name(wait, p.point, next.point, names.others);
 }
 
 // What the thread did before its first point in the wait is known if it was at that op already, or tells when it waits.
-bool Attributor::cut_by_thread(Attribution &a, const Wait &w) {
+bool WaitCuts::by_thread(Attribution &a, const CutWait &w) {
     const std::uint32_t host = hosts_.of_thread(w.tid, a.op->host);
     const ThreadPoints::Thread *thread = w.tid > 0 ? thread_points_.of(host, w.tid) : nullptr;
     if (!thread) return false;
@@ -119,7 +96,7 @@ bool Attributor::cut_by_thread(Attribution &a, const Wait &w) {
     const auto until = std::prev(last);  // its last point before
     add(piece_name(*a.op, wait, *until, *arrival), *until, w.to, w.end_ns);
     if (last - first > kMostPieces) {
-        add(wait_names(wait).others, *first, until->point, until->ts_ns);
+        add(names_.of_wait(wait).others, *first, until->point, until->ts_ns);
     } else {
         for (auto p = until; p != first; --p)
             add(piece_name(*a.op, wait, *std::prev(p), *p), *std::prev(p), p->point, p->ts_ns);
@@ -132,26 +109,6 @@ bool Attributor::cut_by_thread(Attribution &a, const Wait &w) {
     }
     add_piece(a, w, {stage, w.from, first->point, w.begin_ns, first->ts_ns, true});
     return true;
-}
-
-const std::pair<std::uint32_t, std::uint32_t> &Attributor::named(std::uint32_t from, std::uint32_t to) {
-    auto [name, added] = names_.insert(pair_key(from, to));
-    if (added) {
-        const bool submits = to == steps_.front(), reaps = from == steps_.back() || from == e_;
-        name->second = submits || reaps ? work_ : kByThreads;
-        if (submits) name->first = strings_.intern("submit");
-        else if (reaps) name->first = strings_.intern("reap");
-        else name->first = strings_.intern(strings_.at(from) + " → " + strings_.at(to));
-    }
-    return *name;
-}
-
-// Of a stage of which the model does not say it: from a point of one thread to a point of another one the op waits.
-std::uint32_t Attributor::kind_by_threads(const Attribution &a, Place from, Place to) const {
-    if (from.at < 0 || to.at < 0) return work_;
-    const std::int64_t before = a.transitions[static_cast<std::size_t>(from.at)].t().tid,
-                       after = a.transitions[static_cast<std::size_t>(to.at)].t().tid;
-    return before >= 0 && after >= 0 && before != after ? wait_ : work_;
 }
 
 }  // namespace opline

@@ -16,9 +16,10 @@ from opline_analyses.base.screen import Screen
 from opline_analyses.base.text import fitted, shortened
 from opline_analyses.cli import main
 
+#: But for iostat -x, which is asked for more columns: it is wide, as sysstat's is.
 TABLES = (
-    "requests", "requests -i flushes", "hist", "hist 0.1 --per device", "iostat", "iostat 0.1 -x",
-    "iostat --style solaris", "log", "outliers 1 1", "bitesize", "heatmap", "burst", "btt",
+    "requests", "requests -i flushes", "hist", "hist 0.1 --per device", "iostat", "iostat --style solaris",
+    "log", "outliers 1 1", "bitesize", "heatmap", "burst", "btt",
     "stages", "stages --states", "graph", "coverage", "why", "losses", "ops --slowest 2", "ops --slowest 2 --states",
 )  # fmt: skip
 

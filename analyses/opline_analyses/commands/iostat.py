@@ -32,7 +32,6 @@ LACKS = {
     "--limit --sort": "rows are in the order of time and of the devices' numbers; COUNT ends after N intervals",
 }
 INTERMIXED = True  # INTERVAL and COUNT also behind options
-EXTENDED = "extended"  # as block/iostat.py calls -x
 STYLES = ("dtrace", "linux", "solaris")
 GROUPS = ("cgroup", "comm", "device", "host", "thread", "tid")
 EXAMPLES = f"""\
@@ -81,6 +80,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def style_of(args: argparse.Namespace) -> tuple[str, str | None]:
     """Whose columns, and of what there is a row each; None: of all I/Os together."""
     together = args.style == "dtrace" and not args.per_device and not args.extended
+    from opline_analyses.block.iostat import EXTENDED
+
     style = EXTENDED if args.extended and args.style == "linux" else args.style
     return style, args.per or (None if together else "device")
 

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
     from opline_analyses.engine.recordings import Answers, Asking
     from opline_analyses.ops.stages import StageTable
-    from opline_analyses.why.of_many import WhyOfMany
-from opline_analyses.why.sets import Rule
+    from opline_analyses.why.sets import Rule
 
 LATENCY = "of latency"
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import BinaryIO
 
 from opline.talk import shown
-from opline_analyses.ops.stages import select_counted
+from opline_analyses.ops.stages import COUNTED_ROWS, counted_ranges, select_counted
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
 
@@ -22,8 +22,8 @@ _LATENCIES = f"""SELECT class, count(*), sum(ns)::BIGINT, {_UPTO} FROM (
     SELECT class, latency_ns AS ns FROM ops SEMI JOIN counted USING (op_id)) GROUP BY class ORDER BY class"""
 _STAGES = f"""SELECT class, stage, kind, count(*), sum(ns)::BIGINT, {_UPTO} FROM (
     SELECT o.class, s.stage, any_value(s.kind) AS kind, sum(s.duration_ns)::BIGINT AS ns
-    FROM stages s JOIN ops o USING (op_id) SEMI JOIN counted USING (op_id)
-    WHERE s.op_id >= ? AND s.op_id < ? AND o.op_id >= ? AND o.op_id < ? GROUP BY o.class, s.op_id, s.stage)
+    FROM ({{rows}}) s JOIN ops o USING (op_id)
+    WHERE o.op_id BETWEEN {{first}} AND {{last}} GROUP BY o.class, s.op_id, s.stage)
     GROUP BY ALL"""
 PART_OPS = 1 << 17  # whose times per stage are held at once
 _UNATTRIBUTED = f"""SELECT class, count(*), sum(ns)::BIGINT, {_UPTO} FROM (
@@ -60,9 +60,9 @@ def _histogram(out: BinaryIO, name: str, labels: str, count: int, total_ns: int,
 def _stages(run: Run) -> list[tuple[str | None, str, str, int, int, list[int]]]:
     """Class, stage and kind, the number of ops, their sum, and those up to each edge; part by part of the ops."""
     found: dict[tuple[str | None, str, str], list[int]] = {}
-    (past,) = run.row("SELECT coalesce(max(op_id), -1) + 1 FROM counted")
-    for first in range(0, past, PART_OPS):
-        for op_class, stage, kind, *numbers in run.rows(_STAGES, [first, first + PART_OPS] * 2):
+    for first, last in counted_ranges(run, PART_OPS):
+        rows = COUNTED_ROWS.format(table="stages", first=first, last=last)
+        for op_class, stage, kind, *numbers in run.rows(_STAGES.format(rows=rows, first=first, last=last)):
             before = found.setdefault((op_class, stage, kind), [0] * len(numbers))
             before[:] = [a + b for a, b in zip(before, numbers, strict=True)]
     order = sorted(found, key=lambda key: (key[0] is None, key[0] or "", *key[1:]))  # as SQL orders what is unknown

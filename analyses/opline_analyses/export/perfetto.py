@@ -214,7 +214,6 @@ class _Drawing:
         self._processes: dict[tuple[str, int | None], int] = {}
         self._devices: dict[int, tuple[int, _InFlight]] = {}
         self._requests: dict[int, dict[int, Slice]] = {}  # by device and number: those that more ops may have
-        self._depth: dict[int, dict[int, tuple[int, int]]] = {}
         self._number = itertools.count()
 
     def draw(self, ops: list[OpDetail]) -> None:
@@ -259,8 +258,6 @@ class _Drawing:
             known[request.request_id].flows.append(op.op_id + 1)
         elif (made := _request(op, request)) is not None:
             known[request.request_id] = made
-        if request.issue_ns is not None and request.complete_ns is not None:
-            self._depth.setdefault(request.dev, {})[request.request_id] = (request.issue_ns, request.complete_ns)
 
     def _process(self, host: str, pid: int | None) -> int:
         if (host, pid) not in self._processes:
@@ -285,10 +282,11 @@ class _Drawing:
             group, counted = self._device(dev)
             drawn: list[Drawn] = [(r.begin_ns, r.end_ns, next(self._number), r) for r in done.values()]
             self._writer.lanes(f"{device_name(self._names, dev)} requests", group, drawn, self._writer.request)
-            for number in done:
+            for number, request in done.items():
                 del known[number]
-                if (span := self._depth.get(dev, {}).pop(number, None)) is not None:
-                    counted.add(*span)
+                at = dict(request.steps)
+                if "D" in at and "C" in at:
+                    counted.add(at["D"], at["C"])
 
 
 def _order(row: Row) -> tuple[str, int, str]:

@@ -38,15 +38,7 @@ void WaitCuts::add_piece(Attribution &a, const CutWait &w, const Piece &p) {
         next->begin_ns = p.begin_ns;
         return;
     }
-    StageCut s;
-    s.stage = p.stage;
-    s.kind = w.kind;
-    s.from = p.from;
-    s.to = p.to;
-    s.begin_ns = p.begin_ns;
-    s.duration_ns = p.end_ns - p.begin_ns;
-    s.tid = w.tid;
-    a.stages.push_back(s);
+    a.stages.push_back({p.stage, w.kind, p.from, p.to, p.begin_ns, p.end_ns - p.begin_ns, w.tid, 0, -1, -1, false});
 }
 
 bool WaitCuts::by_batch(Attribution &a, const CutWait &w, const Batch &batch) {

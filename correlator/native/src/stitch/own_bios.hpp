@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Makes an op of each bio that a thread queues for no op, where the model says so ([bios], docs/model.md).
 #pragma once
+#include "stitch/op_lives.hpp"
 #include "stitch/own_threads.hpp"
 #include "stitch/thread_states.hpp"
 

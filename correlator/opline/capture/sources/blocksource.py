@@ -6,7 +6,6 @@ The contract is in :mod:`opline.capture.collectors.collector`.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import socket
 import subprocess
@@ -16,12 +15,10 @@ from pathlib import Path
 from opline.capture.bpf import request_trace
 from opline.capture.directory.state import State
 from opline.capture.lttng.sessiond import Sessiond
-from opline.capture.machine import machine
-from opline.capture.sources.childsource import ChildSource
+from opline.capture.sources.childsource import COLLECTOR, ChildSource, collector_lacking
 from opline.interpreter import python
 from opline.readers import stacks
 
-MODULE = "opline.capture.collectors.collector"
 BRIDGE = Path(__file__).parent.with_name("_bridge.so")
 _CHECKED_WITHIN_S = 120.0  # half a second, if no other program wants the CPU
 _FOLLOWED_WITHIN_S = 2.0
@@ -31,16 +28,12 @@ def lacking() -> str | None:
     """Why the collector cannot be started here, in a few words; None if it can."""
     if os.geteuid() != 0:
         return "not root (sudo)"
-    if importlib.util.find_spec(MODULE) is None or not BRIDGE.exists():
-        return "the BPF collector is not built (make build)"
-    if importlib.util.find_spec("bcc") is None:  # the collector loads it, if it has to compile
-        return f"Python's bcc module is not found ({machine.how_to_get('bcc', 'python3-bpfcc')})"
-    return None
+    return collector_lacking(BRIDGE)
 
 
 def check() -> str | None:
     """Load and attach everything once: why block events cannot be captured here, or None. Takes half a second."""
-    argv = python("-m", MODULE, "--check")
+    argv = python("-m", COLLECTOR, "--check")
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=_CHECKED_WITHIN_S, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -81,7 +74,7 @@ class BlockSource(ChildSource):
 
     def start(self, daemon: Sessiond, state: State, mask: Iterable[int], exclude: Sequence[int], trace: Path) -> None:
         """Start it and wait until it traces. ``trace``: the session's. Raises OplineError with its words if not."""
-        argv = python("-m", MODULE, *self._arguments)
+        argv = python("-m", COLLECTOR, *self._arguments)
         argv += ["--trace", str(trace)]
         if self._stack_ns is not None:
             argv += ["--stacks", str(trace.parent / stacks.FILE_NAME), "--stack-ns", str(self._stack_ns)]

@@ -7,6 +7,7 @@ How each is started is its own: :mod:`opline.capture.sources.blocksource`, :mod:
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import select
@@ -18,15 +19,25 @@ from pathlib import Path
 from typing import Any
 
 from opline.capture.directory.state import State
-from opline.capture.machine import processes
+from opline.capture.machine import machine, processes
 from opline.capture.machine.patience import Patience
 from opline.capture.machine.signals import ENDING
 from opline.errors import OplineError
 from opline.folder import OURS, Folder
 
+COLLECTOR = "opline.capture.collectors.collector"  # of BPF's events
 _READY_WITHIN_S = 30.0
 _LOOK_EVERY_S = 0.1
 _LOOKS_IN_SILENCE = 10  # then a terminal says what is waited for
+
+
+def collector_lacking(bridge: Path) -> str | None:
+    """Why the collector of BPF's events, which loads ``bridge``, cannot be started here; None if root can."""
+    if importlib.util.find_spec(COLLECTOR) is None or not bridge.exists():
+        return "the BPF collector is not built (make build)"
+    if importlib.util.find_spec("bcc") is None:  # the collector loads it, if it has to compile
+        return f"Python's bcc module is not found ({machine.how_to_get('bcc', 'python3-bpfcc')})"
+    return None
 
 
 class ChildSource:

@@ -6,19 +6,16 @@ LTTng has no part in it. The pipe's other end is in this process; opline.readers
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from opline.capture.directory.state import State
-from opline.capture.machine import machine
-from opline.capture.sources.childsource import ChildSource
+from opline.capture.sources.childsource import COLLECTOR, ChildSource, collector_lacking
 from opline.errors import OplineError
 from opline.interpreter import python
 
-MODULE = "opline.capture.collectors.collector"
 BRIDGE = Path(__file__).parent.with_name("_livebridge.so")
 _READ_BYTES = 1 << 20
 
@@ -27,11 +24,7 @@ def lacking() -> str | None:
     """Why there is nothing to look at here, in a few words; None if there is."""
     if os.geteuid() != 0:
         return "block events through BPF need root"
-    if importlib.util.find_spec(MODULE) is None or not BRIDGE.exists():
-        return "the BPF collector is not built (make build)"
-    if importlib.util.find_spec("bcc") is None:
-        return f"Python's bcc module is not found ({machine.how_to_get('bcc', 'python3-bpfcc')})"
-    return None
+    return collector_lacking(BRIDGE)
 
 
 class LiveSource(ChildSource):
@@ -47,7 +40,7 @@ class LiveSource(ChildSource):
         if why is not None:
             raise OplineError(f"{why}.")
         self.pipe, theirs = os.pipe()
-        argv = python("-m", MODULE, "--records-fd", str(theirs))
+        argv = python("-m", COLLECTOR, "--records-fd", str(theirs))
         for pid in exclude:
             argv += ["--exclude-pid", str(pid)]
         try:

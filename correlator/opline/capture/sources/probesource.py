@@ -17,7 +17,7 @@ from opline.capture.directory.state import State
 from opline.capture.machine import processes
 from opline.capture.probes.declared import to_json
 from opline.capture.sources import blocksource
-from opline.capture.sources.childsource import ChildSource
+from opline.capture.sources.childsource import COLLECTOR, ChildSource
 from opline.errors import OplineError
 from opline.folder import OURS, Folder
 from opline.interpreter import python
@@ -120,7 +120,7 @@ class ProbeSource(ChildSource):
         """Start it and wait until the probes are placed. Raises OplineError with its own words if it cannot."""
         with Folder(state.folder, follow=False) as folder:
             folder.write(_FILE_NAME, to_json(self._probes, self._programs), OURS)
-        argv = python("-m", blocksource.MODULE, "--probes", str(state.folder / _FILE_NAME))
+        argv = python("-m", COLLECTOR, "--probes", str(state.folder / _FILE_NAME))
         self._start([*argv, "--trace", str(trace / FOLDER_NAME), *self._limits], None, state, mask)
         self._await_ready()
 

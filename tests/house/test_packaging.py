@@ -102,8 +102,10 @@ def check_commands(target: Path, folder: Path) -> None:
         )
         assert done.returncode == 0, (words, done.stderr)
     assert (folder / "page.html").read_bytes().startswith(b"<!DOCTYPE html>")
-    with_ops = [form for form in FORMATS if not form.startswith("waits-")]  # the trace has no waits
+    of_waits = ("pprof", "waits-folded", "waits-speedscope")  # the trace has none
+    with_ops = [form for form in FORMATS if form not in of_waits]
     assert all((folder / f"out.{form}").stat().st_size > 1000 for form in with_ops)
+    assert (folder / "out.pprof").read_bytes().startswith(b"\x1f\x8b")  # gzip's
     serve = [*program, "view", "demo-qd4"]
     with subprocess.Popen(serve, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as serving:
         assert serving.stdout is not None

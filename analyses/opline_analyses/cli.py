@@ -17,7 +17,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from opline import memory
-from opline.errors import OplineError, UsageError
+from opline.errors import OplineError
+from opline.readers.threads import number_of_threads
 from opline.talk import explaining, talk
 from opline_analyses.base import interrupts
 from opline_analyses.command_map import everything, modules, overview, questions
@@ -79,7 +80,7 @@ def parser_for(command: Command) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     command.prepare_parser(parser)
-    parser.add_argument("--threads", metavar="N", help="decode in a thread of its own: 1 or 2 (default: by CPUs)")
+    parser.add_argument("--threads", metavar="N", help="threads that read a trace and write tables (default: by CPUs)")
     parser.add_argument("--verbose", action="store_true", help="say on stderr what reads the trace, and why")
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     return parser
@@ -193,8 +194,8 @@ def _check_files(args: argparse.Namespace) -> None:
 @contextmanager
 def _threads(number: str | None) -> Iterator[None]:
     """The option is the environment variable, for as long as the command runs."""
-    if number not in (None, "1", "2"):
-        raise UsageError(f"A number of threads is to be 1 or 2, not {number!r} (--threads).")
+    if number is not None:
+        number_of_threads(number, "--threads")
     before = os.environ.get("OPLINE_THREADS")
     if number is not None:
         os.environ["OPLINE_THREADS"] = number

@@ -18,6 +18,7 @@ from opline.population import counts_alone, recorded_processes
 from opline.readers.front import choose, reader_wanted
 from opline.readers.native import NativeReader
 from opline.readers.streams import last_packet_end_ns
+from opline.readers.threads import threads_wanted
 from opline.readers.trace import find_extents, find_stacks, find_traces, readers_of_traces, undeclared
 from opline.reading import ReadAgainError, push
 from opline.shapes import read_json
@@ -133,6 +134,10 @@ def _correlate(
     core = _core.Core(_plan(model, match, source.maps, gaps, source.recording, source.of_cluster, source.stacks))
     if tables is not None:
         core.keep_tables((*tables, "losses"))
+    if (threads := threads_wanted(2)) > 1:
+        core.write_beside(max(1, threads - 2))
+    if isinstance(front, NativeReader):
+        front.threads = max(1, threads - 1)
     try:
         writer = RunWriter(Path(out), source.access, durable)
     except OSError as error:

@@ -16,7 +16,8 @@ from opline_analyses.cli import main
     ("args", "said"),
     [
         (["stages", "--max-loss", "-1"], "--max-loss: -1: must be 0 or more"),
-        (["stages", "--threads", "9"], "A number of threads is to be 1 or 2, not '9'"),
+        (["stages", "--threads", "65"], "A number of threads is to be from 1 to 64, not '65'"),
+        (["stages", "--threads", "0"], "A number of threads is to be from 1 to 64, not '0'"),
         (["stages", "--model", "demo", "--period", "a:b,a:c"], "not allowed with argument --model"),
         (["heatmap", "--rows", "0"], "--rows: 0: must be 1 or more"),
         (["coverage", "--every", "0"], "--every 0: must be more than 0"),

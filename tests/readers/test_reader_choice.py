@@ -6,10 +6,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.lib.recorded import model_of
-from tests.readers.test_readers import plain
+from tests.lib.recorded import NAMES, model_of
 
 from opline import _core
 from opline.correlation import correlate
@@ -17,6 +17,7 @@ from opline.model import load_model
 from opline.readers.babeltrace import version
 from opline.readers.metadata import metadata_text
 from opline.readers.trace import find_traces
+from opline.store.checksums import KEY as CHECKSUMS
 from opline.store.schema import TABLES
 from opline_analyses.cli import main
 
@@ -89,16 +90,22 @@ def test_a_run_says_who_read_its_trace(
     ]
 
 
-@pytest.mark.parametrize("name", ["app-libaio-qd16-nvme", "demo-qd4", "discard-tiny-buffers", "ctf-merged"])
-def test_one_thread_or_two_give_the_same_tables(
-    name: str, trace: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for threads in ("1", "2"):
-        monkeypatch.setenv("OPLINE_THREADS", threads)
-        correlate(trace(name), model_of(name), tmp_path / threads, reader="native", progress=False)
-    for spec in TABLES:
-        one, two = (plain(tmp_path / threads / f"{spec.name}.parquet") for threads in ("1", "2"))
-        assert one.equals(two), spec.name
+def checksums(name: str, trace: Callable[[str], Path], out: Path, threads: int) -> dict[str, Any]:
+    """Of all tables of a run that was made with so many threads."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPLINE_THREADS", str(threads))
+        manifest = correlate(trace(name), model_of(name), out, reader="native", progress=False)
+    files = json.loads((out / "manifest.json").read_text())[CHECKSUMS]
+    assert len(files) == len(TABLES)
+    return {**files, "core": manifest["core"], "losses": manifest["losses"]}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_thread_or_many_write_the_same_bytes(name: str, trace: Callable[[str], Path], tmp_path: Path) -> None:
+    numbers = (1, 2, 3, 4, 8) if name in ("app-libaio-qd16-nvme", "demo-qd4", "ctf-merged") else (1, 8)
+    one, *others = (checksums(name, trace, tmp_path / str(threads), threads) for threads in numbers)
+    for other in others:
+        assert other == one
 
 
 @pytest.mark.parametrize("name", ["app-sync-qd4-nvme", "app-libaio-qd16-nvme", "demo-qd4"])
@@ -129,4 +136,4 @@ def test_reading_that_is_given_up_ends_its_thread(trace: Callable[[str], Path]) 
 
 def test_a_number_of_threads_that_is_none(trace: Callable[[str], Path], capfd: pytest.CaptureFixture[str]) -> None:
     said = stderr_of(capfd, "events", trace("demo-ctf2"), "--limit", "1", "--threads", "many", status=2)
-    assert said == ["opline: A number of threads is to be 1 or 2, not 'many' (--threads)."]
+    assert said == ["opline: A number of threads is to be from 1 to 64, not 'many' (--threads)."]

@@ -69,7 +69,7 @@ def whole_parser() -> argparse.ArgumentParser:
         for name, _, text in group:
             parser = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
             load(name).prepare_parser(parser)
-            parser.add_argument("--threads", metavar="N", help="decode in a thread of its own: 1 or 2")
+            parser.add_argument("--threads", metavar="N", help="threads that read a trace and write tables")
             parser.add_argument("--verbose", action="store_true", help="say what reads the trace, and why")
             parser.usage = None
             _with_values(parser)

@@ -4,9 +4,11 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <memory>
 #include <string>
 
 #include "core/core.hpp"
+#include "output/parquet/writers.hpp"
 #include "sink_feed.hpp"
 
 namespace opline::python {
@@ -15,7 +17,8 @@ struct CoreState {
     explicit CoreState(const std::string &plan) : core(plan) {}
     Core core;
     SinkFeed feed{core};
-    PyObject *csv = nullptr;  // kept alive while the core feeds it
+    PyObject *csv = nullptr;                    // kept alive while the core feeds it
+    std::unique_ptr<parquet::Writers> writers;  // of write(); they read the core's strings
 };
 
 struct CoreObject {

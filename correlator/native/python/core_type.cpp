@@ -12,7 +12,8 @@
 #include "core_state.hpp"
 #include "csv.hpp"
 #include "guarded.hpp"
-#include "output/parquet/file.hpp"
+#include "output/parquet/writers.hpp"
+#include "reader_parts.hpp"
 #include "table_file.hpp"
 #include "type_slots.hpp"
 
@@ -168,12 +169,25 @@ PyObject *core_write(PyObject *self, PyObject *files) {
             if (table.rows() == 0) continue;
             PyObject *object = PyDict_GetItemString(files, table.name.c_str());
             if (!object) throw std::runtime_error("No file for the table " + table.name);
-            opline::parquet::File *file = opline_table_file_of(object);
+            const auto file = opline_table_file_of(object);
             if (!file) return nullptr;
-            file->add(table, core_of(self).strings());
-            if (!opline_table_file_is_fine(*file)) return nullptr;
-            table.clear();
+            const opline::StringPool &strings = core_of(self).strings();
+            unlocked([&] {
+                if (state_of(self).writers) return state_of(self).writers->add(file, table, strings), true;
+                file->add(table, strings);
+                return table.clear(), true;
+            });
+            if (!opline_table_file_is_fine(file->error())) return nullptr;
         }
+        Py_RETURN_NONE;
+    });
+}
+
+PyObject *core_write_beside(PyObject *self, PyObject *threads) {
+    const long n = PyLong_AsLong(threads);
+    if (n == -1 && PyErr_Occurred()) return nullptr;
+    return guarded([&]() -> PyObject * {
+        state_of(self).writers = std::make_unique<opline::parquet::Writers>(static_cast<unsigned>(n));
         Py_RETURN_NONE;
     });
 }
@@ -268,6 +282,9 @@ PyMethodDef core_methods[] = {
     {"statistics", core_statistics, METH_NOARGS, "Statistics per stage, a JSON document; after the end."},
     {"write", core_write, METH_O,
      "write({table: TableFile}): adds the rows so far to the files; the tables are empty afterwards. Raises OSError."},
+    {"write_beside", core_write_beside, METH_O,
+     "write_beside(threads): write() hands the rows to so many threads, at least 1, which write them. A file has all "
+     "once it is closed, and a failure may be raised later."},
     {"loss", core_loss, METH_VARARGS, "loss(name, severity, origin, count): a row of the table losses."},
     {"take_ready", core_take_ready, METH_NOARGS, "True if a table has a full chunk of rows, or the trace has ended."},
     {"take", core_take, METH_NOARGS,

@@ -14,20 +14,23 @@
 #include <vector>
 
 #include "guarded.hpp"
-#include "output/parquet/file.hpp"
+#include "output/parquet/writers.hpp"
 #include "type_slots.hpp"
 
 namespace {
 
 using opline::parquet::File;
+using opline::parquet::PendingFile;
 using opline::python::guarded;
+
+using FilePointer = std::shared_ptr<PendingFile>;
 
 struct FileObject {
     PyObject_HEAD
-    File *file;
+    FilePointer *file;  // nullptr: closed
 };
 
-File *&file_of(PyObject *self) { return reinterpret_cast<FileObject *>(self)->file; }
+FilePointer *&file_of(PyObject *self) { return reinterpret_cast<FileObject *>(self)->file; }
 
 void file_dealloc(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self);
@@ -62,12 +65,9 @@ PyObject *file_new(PyTypeObject *type, PyObject *args, PyObject *) {
             if (!PyArg_ParseTuple(PyList_GET_ITEM(columns, i), "ss", &column, &text)) return nullptr;
             specs.push_back({column, opline::column_type(text)});
         }
-        auto file = std::make_unique<File>(descriptor.take(), std::move(specs),
-                                           std::string(schema, static_cast<std::size_t>(size)));
-        if (file->error() != 0) {
-            errno = file->error();
-            return PyErr_SetFromErrno(PyExc_OSError);
-        }
+        auto file = std::make_unique<FilePointer>(std::make_shared<PendingFile>(
+            descriptor.take(), std::move(specs), std::string(schema, static_cast<std::size_t>(size))));
+        if (!opline_table_file_is_fine((*file)->error())) return nullptr;
         PyObject *self = type->tp_alloc(type, 0);
         if (self) file_of(self) = file.release();
         return self;
@@ -103,15 +103,16 @@ bool put(opline::Column &column, std::size_t row, PyObject *value, opline::Strin
 
 // The slow way in, for tests.
 PyObject *file_add(PyObject *self, PyObject *columns) {
-    File *file = opline_table_file_of(self);
-    if (!file) return nullptr;
-    if (!PyList_Check(columns) || static_cast<std::size_t>(PyList_GET_SIZE(columns)) != file->columns().size()) {
+    const FilePointer pending = opline_table_file_of(self);
+    if (!pending) return nullptr;
+    const auto &specs = pending->settled().columns();
+    if (!PyList_Check(columns) || static_cast<std::size_t>(PyList_GET_SIZE(columns)) != specs.size()) {
         PyErr_SetString(PyExc_ValueError, "a list per column is wanted");
         return nullptr;
     }
     try {
         std::vector<opline::Column> made;
-        for (const auto &c : file->columns()) made.emplace_back(c.name, c.type);
+        for (const auto &c : specs) made.emplace_back(c.name, c.type);
         opline::Table table("", std::move(made));
         opline::StringPool strings;
         const Py_ssize_t rows = PyList_Size(PyList_GET_ITEM(columns, 0));
@@ -122,24 +123,22 @@ PyObject *file_add(PyObject *self, PyObject *columns) {
                 if (!value || !put(table.columns[i], at, value, strings)) return nullptr;
             }
         }
-        if (table.rows() != 0) file->add(table, strings);
+        if (table.rows() != 0) pending->add(table, strings);
     } catch (const std::bad_alloc &) {
         return PyErr_NoMemory();
     }
-    return opline_table_file_is_fine(*file) ? Py_NewRef(Py_None) : nullptr;
+    return opline_table_file_is_fine(pending->error()) ? Py_NewRef(Py_None) : nullptr;
 }
 
 PyObject *file_close(PyObject *self, PyObject *) {
-    File *file = opline_table_file_of(self);
-    if (!file) return nullptr;
-    file->close();
-    PyObject *out =
-        opline_table_file_is_fine(*file)
-            ? Py_BuildValue("KI", static_cast<unsigned long long>(file->bytes()), static_cast<unsigned>(file->crc32()))
-            : nullptr;
-    delete file;
+    const FilePointer pending = opline_table_file_of(self);
+    if (!pending) return nullptr;
+    File &file = pending->settled();
+    file.close();
+    delete file_of(self);
     file_of(self) = nullptr;
-    return out;
+    if (!opline_table_file_is_fine(file.error())) return nullptr;
+    return Py_BuildValue("KI", static_cast<unsigned long long>(file.bytes()), static_cast<unsigned>(file.crc32()));
 }
 
 PyMethodDef file_methods[] = {
@@ -159,16 +158,16 @@ opline::python::TypeSlots file_slots = opline::python::type_slots(
 PyType_Spec opline_table_file_spec = {"opline._core.TableFile", sizeof(FileObject), 0, Py_TPFLAGS_DEFAULT,
                                       file_slots.data()};
 
-File *opline_table_file_of(PyObject *object) {
+FilePointer opline_table_file_of(PyObject *object) {
     if (Py_TYPE(object)->tp_dealloc != file_dealloc) PyErr_SetString(PyExc_TypeError, "a TableFile is wanted");
     else if (!file_of(object)) PyErr_SetString(PyExc_ValueError, "the file is closed");
-    else return file_of(object);
+    else return *file_of(object);
     return nullptr;
 }
 
-bool opline_table_file_is_fine(const File &file) {
-    if (file.error() == 0) return true;
-    errno = file.error();
+bool opline_table_file_is_fine(int error) {
+    if (error == 0) return true;
+    errno = error;
     PyErr_SetFromErrno(PyExc_OSError);
     return false;
 }

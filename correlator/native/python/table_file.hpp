@@ -4,12 +4,14 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <memory>
+
 namespace opline::parquet {
-class File;
+class PendingFile;
 }
 
 extern PyType_Spec opline_table_file_spec;
 // nullptr, and a Python error, where the object is none or is closed.
-opline::parquet::File *opline_table_file_of(PyObject *);
-// False, and OSError, where the file failed.
-bool opline_table_file_is_fine(const opline::parquet::File &);
+std::shared_ptr<opline::parquet::PendingFile> opline_table_file_of(PyObject *);
+// False, and OSError, where the file failed: `error` as File::error() has it.
+bool opline_table_file_is_fine(int error);

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING
 
 from opline import _core
-from opline.errors import TraceError, UsageError
+from opline.errors import TraceError
+from opline.readers.threads import threads_wanted
 from opline.readers.trace import cpus_recorded, no_stream
 
 if TYPE_CHECKING:
@@ -19,18 +19,6 @@ if TYPE_CHECKING:
 
 Unsupported = _core.Unsupported
 EVENTS_PER_SLICE = 1 << 15
-
-
-def threads_wanted() -> int:
-    """``OPLINE_THREADS`` (``--threads`` sets it), else 2 where there are four processors: two can be one core's, where
-    a second thread is in the way of whatever else runs (docs/performance.md). Raises UsageError.
-    """
-    wanted = os.environ.get("OPLINE_THREADS")
-    if not wanted:
-        return 2 if len(os.sched_getaffinity(0)) >= 4 else 1
-    if wanted not in ("1", "2"):
-        raise UsageError(f"A number of threads is to be 1 or 2, not {wanted!r} (--threads, OPLINE_THREADS).")
-    return int(wanted)
 
 
 def _one_line(error: ValueError) -> str:
@@ -48,6 +36,7 @@ class NativeReader:
         and the knots of the map from the host's clock to that of all. Raises Unsupported or TraceError.
         """
         self.traces, self._hosts = traces, hosts
+        self.threads: int | None = None  # from 2 on, one decodes; None: as many as are wanted
         cpus = 0 if hosts else cpus_recorded(traces[0])
         self._reader = self._guard(lambda: _core.NativeReader(list(traces), cpus, *([list(hosts)] if hosts else [])))
         if self.survey()["streams"] == 0:
@@ -65,7 +54,7 @@ class NativeReader:
     def read(self, consumer: object) -> Iterator[float]:
         """Push all events, in slices: each ``next()`` gives the share of the bytes read so far."""
         try:
-            self._guard(lambda: self._reader.open(consumer, threads_wanted()))
+            self._guard(lambda: self._reader.open(consumer, self.threads or threads_wanted()))
         except Unsupported as error:  # what no event had told before
             raise TraceError(f"The native reader does not read this: {error}. Use --reader bt2.") from error
         while self._guard(lambda: self._reader.run(EVENTS_PER_SLICE)):

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The string pool: every string that a dictionary column can hold, with a dense id. Id 0 is the empty string.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <cstring>
-#include <deque>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -37,26 +37,37 @@ class StringPool {
     std::uint32_t intern(std::string_view s) {
         auto it = ids_.find(s);
         if (it != ids_.end()) return it->second;
-        strings_.emplace_back(s);
-        auto id = static_cast<std::uint32_t>(strings_.size() - 1);
-        ids_.emplace(strings_.back(), id);
+        const auto id = static_cast<std::uint32_t>(size_);
+        std::vector<std::string> &piece = pieces_[piece_of(id)];
+        if (piece.empty()) piece.reserve(kFirst << piece_of(id));
+        ids_.emplace(piece.emplace_back(s), id);
+        ++size_;
         return id;
     }
-    const std::string &at(std::uint32_t id) const { return strings_[id]; }
+    // Another thread may ask for strings that were here when it was told of their ids.
+    const std::string &at(std::uint32_t id) const {
+        const unsigned piece = piece_of(id);
+        return pieces_[piece][id - (((std::size_t{1} << piece) - 1) * kFirst)];
+    }
 
-    std::size_t size() const { return strings_.size(); }
+    std::size_t size() const { return size_; }
 
     // Strings that were added since the last call, in order of their ids.
     std::vector<std::string> take_new() {
-        std::vector<std::string> out(strings_.begin() + static_cast<std::ptrdiff_t>(taken_), strings_.end());
-        taken_ = strings_.size();
+        std::vector<std::string> out;
+        for (; taken_ < size_; ++taken_) out.push_back(at(static_cast<std::uint32_t>(taken_)));
         return out;
     }
 
   private:
-    std::deque<std::string> strings_;  // a deque: the views in ids_ stay valid
+    static constexpr std::size_t kFirst = 1024;
+    // Each piece has room for twice as many as the one before.
+    static unsigned piece_of(std::uint32_t id) {
+        return 63 - static_cast<unsigned>(__builtin_clzll(std::uint64_t{id} / kFirst + 1));
+    }
+    std::array<std::vector<std::string>, 23> pieces_;  // never moved: the views in ids_ stay valid
     std::unordered_map<std::string_view, std::uint32_t> ids_;
-    std::size_t taken_ = 0;
+    std::size_t size_ = 0, taken_ = 0;
 };
 
 }  // namespace opline

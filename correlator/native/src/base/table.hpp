@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace opline {
@@ -68,6 +69,17 @@ class Column {
         if (type == ColumnType::kText) put(row, static_cast<std::int32_t>(text.size()));
         else std::memset(data_.get() + row * width(), 0, width());
     }
+    // From this row on: where put() writes.
+    template <class T>
+    T *from(std::size_t row) {
+        return reinterpret_cast<T *>(data_.get()) + row;
+    }
+    void put_all_absent(std::size_t row, std::size_t rows) {
+        nulls += rows;
+        if (absent_.empty()) absent_.resize(capacity_);
+        std::memset(absent_.data() + row, 1, rows);
+        std::memset(data_.get() + row * width(), 0, rows * width());
+    }
     bool present(std::size_t row) const { return nulls == 0 || absent_[row] == 0; }
     template <class T>
     T get(std::size_t row) const {
@@ -116,16 +128,24 @@ class Table {
     std::vector<Column> columns;
     std::size_t rows() const { return rows_; }
     // The index of a new row, whose columns are to be put at once.
-    std::size_t add_row() {
-        if (rows_ == capacity_) {
-            capacity_ = capacity_ == 0 ? 256 : capacity_ * 2;
+    std::size_t add_row() { return add_rows(1); }
+    // The index of the first of so many.
+    std::size_t add_rows(std::size_t n) {
+        if (rows_ + n > capacity_) {
+            capacity_ = std::max({std::size_t{256}, capacity_ * 2, rows_ + n});
             for (auto &c : columns) c.reserve(capacity_, rows_);
         }
-        return rows_++;
+        return std::exchange(rows_, rows_ + n);
     }
     void clear() {
         for (auto &c : columns) c.clear();
         rows_ = 0;
+    }
+    // Without rows.
+    Table like() const {
+        std::vector<Column> same;
+        for (const auto &c : columns) same.emplace_back(c.name, c.type);
+        return {name, std::move(same)};
     }
 
   private:

@@ -69,4 +69,76 @@ class Row {
     std::size_t row_;
 };
 
+// Fills some rows at once, column by column: value(i) is of the row i.
+class RowsAtOnce {
+  public:
+    RowsAtOnce(Table &table, std::size_t n)
+        : complete_(table), columns_(table.columns.data()), first_(table.add_rows(n)), n_(n) {}
+    template <class Value>
+    RowsAtOnce &i64(columns::I64 c, Value value) {
+        return put<std::int64_t>(c.place, value);
+    }
+    template <class Value>
+    RowsAtOnce &u32(columns::U32 c, Value value) {
+        return put<std::uint32_t>(c.place, value);
+    }
+    template <class Value>
+    RowsAtOnce &flag(columns::Bool c, Value value) {
+        return put<std::uint8_t>(c.place, value);
+    }
+    template <class Value>
+    RowsAtOnce &dict(columns::Dict c, Value value) {
+        return put<std::uint32_t>(c.place, value);
+    }
+    template <class Value>
+    RowsAtOnce &dict_or_absent(columns::Dict c, Value value) {
+        return put_if<std::uint32_t>(
+            c.place, [&](std::size_t i) { return value(i) != 0; }, value);
+    }
+    template <class Known, class Value>
+    RowsAtOnce &i64_if(columns::I64 c, Known known, Value value) {
+        return put_if<std::int64_t>(c.place, known, value);
+    }
+    template <class Known, class Value>
+    RowsAtOnce &i32_if(columns::I32 c, Known known, Value value) {
+        return put_if<std::int32_t>(c.place, known, value);
+    }
+    template <class Known, class Value>
+    RowsAtOnce &u32_if(columns::U32 c, Known known, Value value) {
+        return put_if<std::uint32_t>(c.place, known, value);
+    }
+    // Columns that no row has.
+    template <class... Columns>
+    RowsAtOnce &absent(Columns... c) {
+        (absent_at(c.place), ...);
+        return *this;
+    }
+
+  private:
+    template <class T, class Value>
+    RowsAtOnce &put(std::size_t place, Value value) {
+        complete_.put(place);
+        T *to = columns_[place].from<T>(first_);
+        for (std::size_t i = 0; i < n_; ++i) to[i] = static_cast<T>(value(i));
+        return *this;
+    }
+    template <class T, class Known, class Value>
+    RowsAtOnce &put_if(std::size_t place, Known known, Value value) {
+        complete_.put(place);
+        Column &column = columns_[place];
+        T *to = column.from<T>(first_);
+        for (std::size_t i = 0; i < n_; ++i)
+            if (known(i)) to[i] = static_cast<T>(value(i));
+            else column.put_absent(first_ + i);
+        return *this;
+    }
+    void absent_at(std::size_t place) {
+        complete_.put(place);
+        columns_[place].put_all_absent(first_, n_);
+    }
+    Completeness complete_;
+    Column *columns_;
+    std::size_t first_, n_;
+};
+
 }  // namespace opline

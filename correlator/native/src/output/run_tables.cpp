@@ -70,13 +70,6 @@ bool RunTables::keeps_transitions() const { return kept(kTransitions); }
 bool RunTables::keeps_requests() const { return kept(kRequests) || kept(kBios); }
 bool RunTables::keeps_links() const { return kept(kLinks); }
 
-std::uint32_t RowWords::rwbs(std::uint32_t r) {
-    if (r >= 4096) return strings_.intern(BlockModel::rwbs_letters(r));
-    if (masks_.empty()) masks_.resize(4096);
-    if (masks_[r] == 0) masks_[r] = strings_.intern(BlockModel::rwbs_letters(r)) + 1;
-    return masks_[r] - 1;
-}
-
 std::uint32_t RunTables::evidence_name(const TransitionKind &t) const {
     return t.evidence == Evidence::kKey ? key_evidence_[t.key_space] : evidence_[static_cast<std::size_t>(t.evidence)];
 }
@@ -101,55 +94,76 @@ void RunTables::members(const Op &op) {
 
 void RunTables::transitions(const SettledOp &settled) {
     namespace transitions = columns::transitions;
-    std::uint32_t seq = 0;
-    for (const auto &p : settled.found.transitions) {
-        const Transition &t = p.t();
-        Row row(table(kTransitions));
-        row.i64(transitions::op_id, static_cast<std::int64_t>(settled.op.serial))
-            .u32(transitions::seq, seq++)
-            .i64(transitions::ts_ns, t.ts_ns)
-            .dict(transitions::point, p.label)
-            .dict_or_absent(transitions::event, t.event)
-            .i64_if(transitions::tid, t.tid >= 0, display_number(t.tid));
-        row.i32_if(transitions::pid, t.pid >= 0, display_number(t.pid))
-            .dict_or_absent(transitions::host, hosts_.several() ? hosts_.of_thread(t.tid, settled.op.host) : 0)
-            .u32_if(transitions::cpu, t.cpu != kNoCpu, t.cpu)
-            .dict_or_absent(transitions::comm, t.comm);
-        row.dict(transitions::evidence, evidence_name(t));
-        row.flag(transitions::late, p.late)
-            .flag(transitions::aside, p.aside)
-            .i64_if(transitions::batch_id, t.batch >= 0, t.batch)
-            .i32_if(transitions::child, p.child != 0, static_cast<std::int32_t>(p.child));
-    }
+    const auto &placed = settled.found.transitions;
+    if (placed.empty()) return;
+    const auto of = [&](std::size_t i) -> const Transition & { return placed[i].t(); };
+    RowsAtOnce rows(table(kTransitions), placed.size());
+    rows.i64(transitions::op_id, [&](std::size_t) { return settled.op.serial; })
+        .u32(transitions::seq, [](std::size_t i) { return i; })
+        .i64(transitions::ts_ns, [&](std::size_t i) { return of(i).ts_ns; })
+        .dict(transitions::point, [&](std::size_t i) { return placed[i].label; })
+        .dict_or_absent(transitions::event, [&](std::size_t i) { return of(i).event; });
+    rows.i64_if(
+            transitions::tid, [&](std::size_t i) { return of(i).tid >= 0; },
+            [&](std::size_t i) { return display_number(of(i).tid); })
+        .i32_if(
+            transitions::pid, [&](std::size_t i) { return of(i).pid >= 0; },
+            [&](std::size_t i) { return display_number(of(i).pid); })
+        .u32_if(
+            transitions::cpu, [&](std::size_t i) { return of(i).cpu != kNoCpu; },
+            [&](std::size_t i) { return of(i).cpu; });
+    if (hosts_.several())
+        rows.dict_or_absent(transitions::host,
+                            [&](std::size_t i) { return hosts_.of_thread(of(i).tid, settled.op.host); });
+    else rows.absent(transitions::host);
+    rows.dict_or_absent(transitions::comm, [&](std::size_t i) { return of(i).comm; })
+        .dict(transitions::evidence, [&](std::size_t i) { return evidence_name(of(i)); })
+        .flag(transitions::late, [&](std::size_t i) { return placed[i].late; })
+        .flag(transitions::aside, [&](std::size_t i) { return placed[i].aside; });
+    rows.i64_if(
+            transitions::batch_id, [&](std::size_t i) { return of(i).batch >= 0; },
+            [&](std::size_t i) { return of(i).batch; })
+        .i32_if(
+            transitions::child, [&](std::size_t i) { return placed[i].child != 0; },
+            [&](std::size_t i) { return placed[i].child; });
 }
 
 void RunTables::stages(const SettledOp &settled) {
     namespace stages = columns::stages;
-    static const StateSplit unknown;
-    const Attribution &found = settled.found;
-    std::uint32_t seq = 0;
-    for (const auto &s : found.stages) {
-        const StateSplit &split = found.states.empty() ? unknown : found.states[seq];
-        Row row(table(kStages));
-        row.i64(stages::op_id, static_cast<std::int64_t>(settled.op.serial))
-            .u32(stages::seq, seq++)
-            .dict(stages::stage, s.stage)
-            .dict(stages::kind, s.kind)
-            .dict(stages::from_point, s.from)
-            .dict(stages::to_point, s.to)
-            .i64(stages::begin_ns, s.begin_ns);
-        row.i64(stages::duration_ns, s.duration_ns)
-            .i64_if(stages::tid, s.tid >= 0, display_number(s.tid))
-            .dict_or_absent(stages::host, host_of(hosts_, settled, s))
-            .i64_if(stages::request_id, s.request != 0, static_cast<std::int64_t>(s.request));
-        row.i64_if(stages::states_tid, split.known, display_number(split.tid))
-            .i64_if(stages::on_cpu_ns, split.known, split.on_cpu_ns)
-            .i64_if(stages::runnable_ns, split.known, split.runnable_ns);
-        row.i64_if(stages::blocked_io_ns, split.known, split.blocked_io_ns)
-            .i64_if(stages::blocked_ns, split.known, split.blocked_ns);
-        row.i64_if(stages::woken_by_tid, split.woken_by_tid >= 0, display_number(split.woken_by_tid))
-            .dict_or_absent(stages::woken_by_comm, split.woken_by_comm);
+    const auto &cuts = settled.found.stages;
+    if (cuts.empty()) return;
+    const auto &splits = settled.found.states;
+    RowsAtOnce rows(table(kStages), cuts.size());
+    rows.i64(stages::op_id, [&](std::size_t) { return settled.op.serial; })
+        .u32(stages::seq, [](std::size_t i) { return i; })
+        .dict(stages::stage, [&](std::size_t i) { return cuts[i].stage; })
+        .dict(stages::kind, [&](std::size_t i) { return cuts[i].kind; })
+        .dict(stages::from_point, [&](std::size_t i) { return cuts[i].from; })
+        .dict(stages::to_point, [&](std::size_t i) { return cuts[i].to; });
+    rows.i64(stages::begin_ns, [&](std::size_t i) { return cuts[i].begin_ns; })
+        .i64(stages::duration_ns, [&](std::size_t i) { return cuts[i].duration_ns; })
+        .i64_if(
+            stages::tid, [&](std::size_t i) { return cuts[i].tid >= 0; },
+            [&](std::size_t i) { return display_number(cuts[i].tid); })
+        .dict_or_absent(stages::host, [&](std::size_t i) { return host_of(hosts_, settled, cuts[i]); })
+        .i64_if(
+            stages::request_id, [&](std::size_t i) { return cuts[i].request != 0; },
+            [&](std::size_t i) { return cuts[i].request; });
+    if (splits.empty()) {
+        rows.absent(stages::states_tid, stages::on_cpu_ns, stages::runnable_ns, stages::blocked_io_ns,
+                    stages::blocked_ns, stages::woken_by_tid, stages::woken_by_comm);
+        return;
     }
+    const auto known = [&](std::size_t i) { return splits[i].known; };
+    rows.i64_if(stages::states_tid, known, [&](std::size_t i) { return display_number(splits[i].tid); })
+        .i64_if(stages::on_cpu_ns, known, [&](std::size_t i) { return splits[i].on_cpu_ns; })
+        .i64_if(stages::runnable_ns, known, [&](std::size_t i) { return splits[i].runnable_ns; })
+        .i64_if(stages::blocked_io_ns, known, [&](std::size_t i) { return splits[i].blocked_io_ns; })
+        .i64_if(stages::blocked_ns, known, [&](std::size_t i) { return splits[i].blocked_ns; });
+    rows.i64_if(
+            stages::woken_by_tid, [&](std::size_t i) { return splits[i].woken_by_tid >= 0; },
+            [&](std::size_t i) { return display_number(splits[i].woken_by_tid); })
+        .dict_or_absent(stages::woken_by_comm, [&](std::size_t i) { return splits[i].woken_by_comm; });
 }
 
 void RunTables::states(const SettledOp &settled) {
@@ -276,25 +290,6 @@ void RunTables::bio(const Bio &b, const BioLink *link, bool has_population, bool
     row.u32_if(bios::sector_candidates, link && !link->inherited, link ? link->candidates : 0);
     row.flag_if(bios::population, has_population, of_population).dict_or_absent(bios::cgroup, b.cgroup);
     row.i64_if(bios::batch_id, b.owner.batch != 0, static_cast<std::int64_t>(b.owner.batch) - 1);
-}
-
-std::uint32_t RowWords::rules(std::uint32_t rules) {
-    constexpr std::pair<std::uint32_t, const char *> names[] = {{rule::kThread, "thread"}, {rule::kSector, "sector"},
-                                                                {rule::kExtent, "extent"}, {rule::kPage, "page"},
-                                                                {rule::kBatch, "batch"},   {rule::kParent, "parent"}};
-    if (rule_sets_.empty()) rule_sets_.resize(64);
-    if (rule_sets_[rules] == 0) {
-        std::string text;
-        for (const auto &[bit, name] : names)
-            if (rules & bit) text += (text.empty() ? "" : "+") + std::string(name);
-        rule_sets_[rules] = strings_.intern(text);
-    }
-    return rule_sets_[rules];
-}
-
-std::uint32_t RowWords::confidence(std::uint32_t rules, bool ambiguous, bool doubtful, bool by_order) {
-    const Confidence confidence = confidence_of(rules, ambiguous, doubtful, by_order);
-    return word(confidences_[static_cast<std::size_t>(confidence)], name_of(confidence));
 }
 
 void RunTables::link(const LinkRow &l, const BatchBio &bio) {

@@ -63,11 +63,12 @@ void File::write(const Bytes &bytes) {
     written_ += bytes.size();
 }
 
-void File::add(Table &table, const StringPool &strings) {
+void File::add(const Table &table, const StringPool &strings, std::size_t known) {
     const std::size_t rows = table.rows();
+    const KnownStrings texts{strings, known};
     out_.clear();
     std::vector<Chunk> chunks;
-    for (auto &c : table.columns) chunks.push_back(add_column(c, rows, strings));
+    for (const auto &c : table.columns) chunks.push_back(add_column(c, rows, texts));
     Thrift t(descriptions_);
     t.open();
     t.list_of_structs(1, chunks.size());
@@ -84,13 +85,13 @@ void File::add(Table &table, const StringPool &strings) {
     write(out_);
 }
 
-File::Chunk File::add_column(const Column &c, std::size_t rows, const StringPool &strings) {
+File::Chunk File::add_column(const Column &c, std::size_t rows, const KnownStrings &texts) {
     Chunk chunk;
     chunk.begin = written_ + out_.size();
     const std::size_t before = out_.size();
     page_.clear();
     add_levels(page_, c, rows);
-    chunk.encoding = c.nulls == rows ? static_cast<int>(kPlain) : add_values(c, rows, strings, page_, chunk);
+    chunk.encoding = c.nulls == rows ? static_cast<int>(kPlain) : add_values(c, rows, texts, page_, chunk);
     add_page(page_, rows, chunk);
     chunk.bytes = out_.size() - before;
     return chunk;

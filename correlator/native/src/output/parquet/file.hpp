@@ -29,8 +29,9 @@ class File {
     File &operator=(const File &) = delete;
 
     const std::vector<ColumnSpec> &columns() const { return columns_; }
-    // One more row group, of a table with these columns that has rows.
-    void add(Table &, const StringPool &);
+    // One more row group, of a table with these columns that has rows. Of the pool's strings, those below `known` are
+    // asked for.
+    void add(const Table &, const StringPool &, std::size_t known);
     // Completes the file. Nothing may be added afterwards.
     void close();
     // Of all that was written: how many bytes, and their CRC-32.
@@ -38,6 +39,7 @@ class File {
     std::uint32_t crc32() const { return crc_; }
     // errno of the first thing that failed, after which nothing is written; 0: none.
     int error() const { return error_; }
+    void fail(int error) { error_ = error; }
 
   private:
     struct Chunk {
@@ -47,9 +49,14 @@ class File {
         std::int64_t least = 0, largest = 0;
         int encoding = 0;
     };
-    Chunk add_column(const Column &, std::size_t rows, const StringPool &);
-    int add_values(const Column &, std::size_t rows, const StringPool &, Bytes &page, Chunk &);
-    void add_ids(const std::uint32_t *ids, std::size_t n, const StringPool &, Bytes &page, Chunk &);
+    // The pool's strings below `known`.
+    struct KnownStrings {
+        const StringPool &pool;
+        std::size_t known;
+    };
+    Chunk add_column(const Column &, std::size_t rows, const KnownStrings &);
+    int add_values(const Column &, std::size_t rows, const KnownStrings &, Bytes &page, Chunk &);
+    void add_ids(const std::uint32_t *ids, std::size_t n, const KnownStrings &, Bytes &page, Chunk &);
     void add_dictionary(const std::vector<std::string> &texts, Chunk &);
     void add_page(const Bytes &body, std::size_t values, Chunk &);
     // The page's body, compressed, after a header of its own kind.

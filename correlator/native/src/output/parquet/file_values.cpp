@@ -78,17 +78,17 @@ void add_texts(Bytes &page, const Column &c, std::size_t rows) {
 
 }  // namespace
 
-void File::add_ids(const std::uint32_t *ids, std::size_t n, const StringPool &strings, Bytes &page, Chunk &chunk) {
+void File::add_ids(const std::uint32_t *ids, std::size_t n, const KnownStrings &of, Bytes &page, Chunk &chunk) {
     // Only the texts that this row group uses, in their own order: the pool's depends on who read the trace. Texts that
     // are ill-formed in different ways may be the same when they are mended: a dictionary has each text once.
     std::vector<std::pair<std::string, std::uint32_t>> used;
     const std::size_t period = period_of(ids, n);
     const std::size_t different = period != 0 ? period : n;
-    place_.assign(strings.size(), kUnused);
+    place_.assign(of.known, kUnused);
     for (std::size_t i = 0; i < different; ++i) place_[ids[i]] = 0;
     for (std::uint32_t id = 0; id < place_.size(); ++id)
         if (place_[id] != kUnused) {
-            const std::string &text = strings.at(id);
+            const std::string &text = of.pool.at(id);
             used.emplace_back(is_ascii(text) ? text : valid_utf8(text), id);
         }
     std::sort(used.begin(), used.end());
@@ -106,7 +106,7 @@ void File::add_ids(const std::uint32_t *ids, std::size_t n, const StringPool &st
     add_dictionary(texts, chunk);
 }
 
-int File::add_values(const Column &c, std::size_t rows, const StringPool &strings, Bytes &page, Chunk &chunk) {
+int File::add_values(const Column &c, std::size_t rows, const KnownStrings &texts, Bytes &page, Chunk &chunk) {
     const std::uint8_t *values = c.values();
     std::size_t n = rows;
     if (c.nulls != 0 && c.type != ColumnType::kText) {  // an absent text is no bytes, which is left out below
@@ -139,7 +139,7 @@ int File::add_values(const Column &c, std::size_t rows, const StringPool &string
         add_delta(page, as(std::uint32_t{}), n);
         return kDelta;
     case ColumnType::kBool: add_bools(page, values, n); return kPlain;
-    case ColumnType::kDict: add_ids(as(std::uint32_t{}), n, strings, page, chunk); return kRleDictionary;
+    case ColumnType::kDict: add_ids(as(std::uint32_t{}), n, texts, page, chunk); return kRleDictionary;
     case ColumnType::kText: add_texts(page, c, rows); return kDeltaTexts;
     }
     return kPlain;

@@ -101,3 +101,14 @@ def test_nothing_is_overwritten_and_no_half_stays(
     (broken / "stages.parquet").write_bytes(b"PAR1")
     assert main(["export", str(broken), "--to", "ctf", "-o", str(tmp_path / "half")]) == 1
     assert sorted(p.name for p in tmp_path.iterdir()) == ["broken", "there"]
+
+
+def test_events_come_in_order_however_few_are_sorted_at_a_time(
+    run_of: RunOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = str(run_of("demo-kernel").path)
+    assert main(["export", run, "--to", "ctf", "-o", str(tmp_path / "many")]) == 0
+    monkeypatch.setattr("opline_analyses.export.ctf._PARTS", 3)
+    monkeypatch.setattr("opline_analyses.export.ctf._MOST", 100)
+    assert main(["export", run, "--to", "ctf", "-o", str(tmp_path / "few")]) == 0
+    assert (tmp_path / "few" / "ops").read_bytes() == (tmp_path / "many" / "ops").read_bytes()

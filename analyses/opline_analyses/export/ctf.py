@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import struct
 import uuid
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opline.paths import name_bytes
 from opline_analyses.runs.wall_clock import offset_ns
@@ -35,18 +35,29 @@ EVENTS: dict[str, dict[str, str]] = {
     },
     "op_end": {"op_id": NUMBER, "class": TEXT, "latency_ns": NUMBER, "tid": MAYBE},
 }  # fmt: skip
+#: Of a slice of time, and of the ops that it is about.
 _ROWS = """
+    WITH exported AS (SELECT op_id FROM exported WHERE op_id BETWEEN {low} AND {high})
     SELECT begin_ns AS at_ns, op_id, -1 AS seq, 0 AS event, [op_id, pid, begin_tid] AS numbers,
            [class::VARCHAR, object::VARCHAR, host::VARCHAR, comm::VARCHAR] AS texts
-    FROM ops SEMI JOIN exported USING (op_id)
+    FROM ops SEMI JOIN exported USING (op_id) WHERE begin_ns BETWEEN {first} AND {last}
     UNION ALL
     SELECT begin_ns, op_id, seq::INTEGER, 1, [op_id, seq, duration_ns, tid, request_id],
            [stage::VARCHAR, kind::VARCHAR, from_point::VARCHAR, to_point::VARCHAR]
-    FROM stages SEMI JOIN exported USING (op_id)
+    FROM stages SEMI JOIN exported USING (op_id) WHERE begin_ns BETWEEN {first} AND {last}
     UNION ALL
     SELECT end_ns, op_id, 1 << 30, 2, [op_id, latency_ns, end_tid], [class::VARCHAR]
-    FROM ops SEMI JOIN exported USING (op_id)
+    FROM ops SEMI JOIN exported USING (op_id) WHERE end_ns BETWEEN {first} AND {last}
     ORDER BY at_ns, op_id, seq"""
+#: How many events the parts of a slice have, and which ops they are about.
+_COUNTS = """
+    SELECT (at_ns - {first}) // {width}, count(*), min(op_id), max(op_id) FROM (
+        SELECT begin_ns AS at_ns, op_id FROM ops SEMI JOIN exported USING (op_id)
+        UNION ALL SELECT begin_ns, op_id FROM stages SEMI JOIN exported USING (op_id)
+        UNION ALL SELECT end_ns, op_id FROM ops SEMI JOIN exported USING (op_id))
+    WHERE at_ns BETWEEN {first} AND {last} GROUP BY ALL ORDER BY ALL"""
+_PARTS = 256  # of a slice that has too many events
+_MOST = 1 << 16  # events that are sorted at a time, unless more are at one time
 _MAGIC = 0xC1FC1FC1
 _PACKET_HEADER = struct.Struct("<I16sI")
 _PACKET_CONTEXT = struct.Struct("<QQQQQ")  # begin, end, content and packet in bits, events that are missing
@@ -146,12 +157,46 @@ def _packet(own: uuid.UUID, events: list[bytes], size: int, first: int, last: in
     return b"".join((header, _PACKET_CONTEXT.pack(first, last, bits, bits, 0), *events))
 
 
+class _Slice(NamedTuple):
+    """All events from ``first`` to ``last``: so many, of ops from ``low`` to ``high``."""
+
+    first: int
+    last: int
+    events: int
+    low: int
+    high: int
+
+
+def _slices(run: Run, whole: _Slice) -> Iterator[_Slice]:
+    """The slice in parts that have at most _MOST events, as far as times differ."""
+    width = -(-(whole.last - whole.first + 1) // _PARTS)
+    held: _Slice | None = None
+    for number, events, low, high in run.con.execute(_COUNTS.format(width=width, **whole._asdict())).fetchall():
+        first = whole.first + number * width
+        part = _Slice(first, min(first + width - 1, whole.last), events, low, high)
+        if held and held.events + part.events > _MOST:
+            yield from _slices(run, held) if held.events > _MOST and held.last > held.first else [held]
+            held = None
+        if held:
+            ops = min(held.low, part.low), max(held.high, part.high)
+            held = _Slice(held.first, part.last, held.events + part.events, *ops)
+        else:
+            held = part
+    if held:
+        yield from _slices(run, held) if held.events > _MOST and held.last > held.first else [held]
+
+
 def _events(run: Run) -> Iterator[tuple[int, bytes]]:
     kinds = [tuple(fields.values()) for fields in EVENTS.values()]
-    found = run.con.execute(_ROWS)
-    while rows := found.fetchmany(_BATCH):
-        for at_ns, _, _, event, numbers, texts in rows:
-            yield at_ns, _EVENT_HEADER.pack(event, at_ns) + b"".join(_values(kinds[event], iter(numbers), iter(texts)))
+    first, last = run.row("SELECT min(begin_ns), max(end_ns) FROM ops SEMI JOIN exported USING (op_id)")
+    if first is None:
+        return
+    for part in _slices(run, _Slice(first, last, 0, 0, 0)):
+        found = run.con.execute(_ROWS.format(**part._asdict()))
+        while rows := found.fetchmany(_BATCH):
+            for at_ns, _, _, event, numbers, texts in rows:
+                values = _values(kinds[event], iter(numbers), iter(texts))
+                yield at_ns, _EVENT_HEADER.pack(event, at_ns) + b"".join(values)
 
 
 def _values(kinds: tuple[str, ...], numbers: Iterator[Any], texts: Iterator[Any]) -> Iterator[bytes]:

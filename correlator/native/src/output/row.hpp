@@ -124,6 +124,11 @@ class RowsAtOnce {
     }
     template <class T, class Known, class Value>
     RowsAtOnce &put_if(std::size_t place, Known known, Value value) {
+        // In most columns all rows of an op have a value, or none.
+        std::size_t there = 0;
+        for (std::size_t i = 0; i < n_; ++i) there += static_cast<std::size_t>(known(i));
+        if (there == n_) return put<T>(place, value);
+        if (there == 0) return absent_at(place), *this;
         complete_.put(place);
         Column &column = columns_[place];
         T *to = column.from<T>(first_);

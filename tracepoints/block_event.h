@@ -29,6 +29,7 @@ enum block_kind {
     KIND_CGROUP,   // a cgroup was made, or a process or a thread moved into it: threads.bpf.c
     KIND_URING,    // of an io_uring request: uring.bpf.c; which step is in `call`
     KIND_FOLLOW,   // a thread that is not of the recorded processes is followed, or no longer: wakers.bpf.c
+    KIND_TCP,      // a call sends or receives in a TCP stream: tcp.bpf.c; which one is in `call`
     KIND_COUNT
 };
 
@@ -38,6 +39,8 @@ enum process_step { PROCESS_FORK, PROCESS_EXEC, PROCESS_EXIT };
 // Of an io_uring request: a thread submits it; it is handed to a worker; a worker queues its first bio; its completion
 // is there for the application.
 enum uring_step { URING_SUBMIT, URING_TO_WORKER, URING_WORK, URING_COMPLETE };
+
+enum tcp_step { TCP_SEND, TCP_RECEIVE };
 
 // Of io_uring_enter: its requests are told by themselves; `dev` is how many completions the application has taken.
 #define RING_TOLD 1
@@ -72,7 +75,7 @@ struct block_event {
             __u16 waker_irq, waker_waker_irq;
         };
         // of a system call; of its exit the first is the result; of who a thread is: threads.bpf.c; of one that is
-        // followed the first is its start
+        // followed the first is its start; of a TCP stream: tcp.bpf.c
         __u64 args[6];
     };
     union {
@@ -99,7 +102,7 @@ struct block_event {
     __u16 cpu;
     __u8 kind;
     union {
-        __u8 call;       // system calls: opline_call; KIND_PROCESS: process_step; KIND_URING: uring_step
+        __u8 call;  // system calls: opline_call; KIND_PROCESS: process_step; KIND_URING: uring_step; KIND_TCP: tcp_step
         __s8 flush_seq;  // requests: steps of its flush sequence that are done (REQ_FSEQ_*); -1: it is in none
         __s8 level;      // of a thread: how far it is from the recorded processes; -1: it is followed no longer
     };

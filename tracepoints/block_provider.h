@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the bridge (bridge.c) must know of the providers `block`, `syscall` and `sched`.
+// What the bridge (bridge.c) must know of the providers `block`, `syscall`, `sched` and `tcp`.
 #pragma once
 #include <pthread.h>
 #include <stdbool.h>
@@ -13,6 +13,7 @@
 #include "request_event.h"
 #include "request_writer.h"
 #include "state_tp.h"
+#include "tcp_tp.h"
 
 // The same events as functions that write them (tp_writer.h).
 #include "bridge_stream.h"
@@ -20,6 +21,7 @@
 #define LTTNG_UST_TRACEPOINT_HEADER_MULTI_READ
 #include "block_tp.h"
 #include "state_tp.h"
+#include "tcp_tp.h"
 
 #define bridge_event block_event
 
@@ -56,6 +58,9 @@ static uint64_t enabled_mask(void) {
     mask |= lttng_ust_tracepoint_enabled(sched, process_thread) ? UINT64_C(1) << KIND_THREAD : 0;
     mask |= lttng_ust_tracepoint_enabled(sched, process_cgroup) ? UINT64_C(1) << KIND_CGROUP : 0;
     mask |= lttng_ust_tracepoint_enabled(sched, follow) ? UINT64_C(1) << KIND_FOLLOW : 0;
+    mask |= lttng_ust_tracepoint_enabled(tcp, send) || lttng_ust_tracepoint_enabled(tcp, receive)
+                ? UINT64_C(1) << KIND_TCP
+                : 0;
     mask |= uring_enabled() ? UINT64_C(1) << KIND_URING : 0;
     return mask;
 }
@@ -109,6 +114,13 @@ static bool pass_process(const struct block_event *e, uint64_t seq) {
     return false;
 }
 
+static bool pass_stream(const struct block_event *e, uint64_t seq) {
+    if (e->call == TCP_SEND && lttng_ust_tracepoint_enabled(tcp, send)) write_tcp_send(e->ktime, e, seq);
+    else if (e->call == TCP_RECEIVE && lttng_ust_tracepoint_enabled(tcp, receive)) write_tcp_receive(e->ktime, e, seq);
+    else return false;
+    return true;
+}
+
 // False: the session does not record that event (any more).
 static bool pass_event(const struct block_event *e, uint64_t seq) {
 #define PASS_OF(provider, kind, event)                                                                                 \
@@ -146,6 +158,7 @@ static bool pass_event(const struct block_event *e, uint64_t seq) {
     case KIND_CALL_ENTRY:
     case KIND_CALL_EXIT: return pass_call(e, seq);
     case KIND_URING: return pass_uring(e, seq);
+    case KIND_TCP: return pass_stream(e, seq);
     }
 #undef PASS
 #undef PASS_OF

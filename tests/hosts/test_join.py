@@ -110,7 +110,7 @@ def test_hosts_says_offset_rate_bound_and_counts(cluster: Path, capfd: pytest.Ca
     assert main(["hosts", str(cluster)]) == 0
     text = capfd.readouterr().out
     assert "client reference" in text
-    assert "client and server    5000         0          0              0" in text
+    assert "client and server  model    5000         0          0              0" in text
     assert main(["hosts", str(cluster), "--json"]) == 0
     document = json.loads(capfd.readouterr().out)
     client, server = document["hosts"]

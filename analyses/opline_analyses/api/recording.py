@@ -42,6 +42,7 @@ class Wish(Given):
     no_chains: bool = False
     stacks: int = 200
     no_calls: bool = False
+    tcp: bool = False
     size_limit: int | None = None
     repeat: int | None = None
     against: str | None = None
@@ -98,6 +99,8 @@ def record(wish: Wish) -> int:
     if wish.probe_budget is not None and not (model and model.placed_probes(wish.probes)):
         on_request = "; this model needs --probes, too" if model and model.probes else ""
         raise UsageError(f"--probe-budget needs a model with [probes]{on_request}.")
+    if wish.tcp and wish.no_block:
+        raise UsageError("--tcp needs opline's collector, which --no-block leaves out.")
     directory = wish.output or Path(time.strftime("opline-%Y%m%d-%H%M%S"))
     if wish.figure and not wish.measure_overhead:
         raise UsageError("--figure needs --measure-overhead.")
@@ -179,6 +182,7 @@ def _record(wish: Wish, command: list[str], model: Model | None, directory: Path
             chains=not wish.no_chains,
             stack_ns=wish.stacks * 1000,
             calls=not wish.no_calls,
+            tcp=wish.tcp,
             sessiond=wish.sessiond,
             size_limit=wish.size_limit,
             subbuf_bytes=wish.subbuf_size,

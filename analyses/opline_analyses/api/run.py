@@ -136,6 +136,11 @@ class Run:
         return self.table("messages")
 
     @property
+    def tcp(self) -> Table:
+        """One row per call that sent or received in a TCP stream (`opline record --tcp`)."""
+        return self.table("tcp")
+
+    @property
     def fates(self) -> Table:
         """One row per (event class, fate)."""
         return self.table("fates")

@@ -123,6 +123,9 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--no-calls", action="store_true", help="without a model: no system calls")
     parser.add_argument(
+        "--tcp", action="store_true", help="positions in TCP streams: `opline join` aligns hosts by them (Linux 6.16)"
+    )
+    parser.add_argument(
         "--size-limit", metavar="SIZE", type=_size, help="at this size of the trace, stop tracing; the command goes on"
     )
     parser.add_argument(

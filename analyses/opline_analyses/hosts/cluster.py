@@ -11,7 +11,7 @@ from opline_analyses.base.result_table import Column, ResultTable, label, of_ite
 from opline_analyses.base.text import duration, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
     from typing import Any
 
@@ -46,6 +46,8 @@ SHAPE = {
             "paired": int,
             "unpaired": int,
             "ambiguous": int,
+            "tcp_paired?": int,
+            "tcp_unpaired?": int,
             "contradicting": int,
             "arrived_early": int,
             "limit_ppm": (float, int),
@@ -109,8 +111,26 @@ def host_table(cluster: Mapping[str, Any]) -> ResultTable:
 
 PAIRS = (
     label("hosts", "messages between", " and ".join),
+    text("by", "by"),
     *(Column(name, name) for name in ("paired", "unpaired", "ambiguous", "contradicting")),
 )
+
+
+def _by(pairs: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """What each pair of hosts was aligned by: a row for the op model's messages, one for TCP. Which of both contradict
+    is not known.
+    """
+    for pair in pairs:
+        of_tcp = (pair.get("tcp_paired", 0), pair.get("tcp_unpaired", 0))
+        of_model = pair["paired"] or pair["unpaired"] or pair["ambiguous"]
+        if of_model or not any(of_tcp):
+            yield {**pair, "by": "model"}
+        if any(of_tcp):
+            contradicting = None if of_model else pair["contradicting"]
+            yield {
+                "hosts": pair["hosts"], "by": "TCP", "paired": of_tcp[0], "unpaired": of_tcp[1], "ambiguous": None,
+                "contradicting": contradicting,
+            }  # fmt: skip
 
 
 def _text(cluster: Mapping[str, Any], hosts: ResultTable) -> Iterator[Part]:
@@ -122,7 +142,7 @@ def _text(cluster: Mapping[str, Any], hosts: ResultTable) -> Iterator[Part]:
     if not cluster["pairs"]:
         return
     yield ""
-    yield of_items(PAIRS, cluster["pairs"])
+    yield of_items(PAIRS, [*_by(cluster["pairs"])])
     yield ""
     yield "A time of two hosts is right within the bound, if no clock's rate changes by"
     yield "more than the limit."

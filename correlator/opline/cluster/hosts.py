@@ -38,6 +38,7 @@ class Part(Value):
     source: Source
     model: str | None  # to load it by; None: the recording has none
     clock: tuple[str, int]
+    tcp: bool | None  # with positions in TCP streams; None: not known
     namespace_ns: int | None  # CLOCK_MONOTONIC of its time namespace minus the root one's; None: not known
 
     def exactly_behind(self, other: Part) -> int | None:
@@ -105,7 +106,9 @@ def part_of(argument: str) -> Part | Missing:
     noted = (recording.get("model") or {}).get("argument")
     model = recorded_model(os.path.dirname(trace), str(noted)) if noted else None
     namespace_ns = clock_ahead_ns(recording.get("host") or {}, boot)
-    return Part(name, plain(path), source, model, (boot, offset_ns), namespace_ns)
+    promised = (promise.get("what") for promise in recording.get("promises") or ())
+    tcp = "tcp_positions" in promised if recording else None
+    return Part(name, plain(path), source, model, (boot, offset_ns), tcp, namespace_ns)
 
 
 def missing(name: str, path: str, error: OplineError) -> Missing:

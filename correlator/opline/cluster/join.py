@@ -12,12 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from opline import __version__
-from opline.cluster.exchange import Exchange
+from opline.cluster.exchange import Exchange, Exchanges
 from opline.cluster.hops import message_table, write_hops
-from opline.cluster.hosts import Messages, Missing, Part, check_different, messages_of, missing, part_of
+from opline.cluster.hosts import Missing, Part, check_different, messages_of, missing, part_of
 from opline.cluster.network import Link, Network
 from opline.cluster.pair_clock import ContradictionError, ExactClock, PairClock
 from opline.cluster.readings import read_readings
+from opline.cluster.streams import StreamExchange, streams_of
 from opline.correlation import Source, correlate_source, digest
 from opline.disks import all_disks
 from opline.errors import OplineError, TraceError, UsageError
@@ -27,6 +28,7 @@ from opline.model.compile import message_parts, message_routes
 from opline.population import recorded_processes
 from opline.readers.native import NativeReader, Unsupported
 from opline.scratch import new_folder
+from opline.store.run import BLOCKS_MODEL
 from opline.talk import talk
 from opline.values import Value
 
@@ -82,16 +84,18 @@ def _model_of(parts: Sequence[Part], wanted: str | None) -> Model:
     """The model of all recordings. Raises OplineError."""
     named = {part.model for part in parts if part.model} if wanted is None else {wanted}
     found = {digest(model): (model, name) for name in sorted(named) for model in [load_model(name)]}
-    if not found:
+    if not found and not any(part.tcp for part in parts):
         raise UsageError("The recordings have no op model: name one with --model.")
+    if not found:
+        return load_model(BLOCKS_MODEL)
     if len(found) > 1:
         names = ", ".join(name for _, name in found.values())
         raise UsageError(f"The recordings have several op models ({names}): name one with --model.")
     ((model, _),) = found.values()
-    if not any(rule.message for rule in model.rules):
+    if all(part.tcp is False for part in parts) and not any(rule.message for rule in model.rules):
         raise OplineError(
             f"The model {model.name} says of no point that it sends or receives a message: hosts are aligned by "
-            "messages. docs/model.md has the word `message`."
+            "messages. docs/model.md has the word `message`, and `opline record --tcp` needs none."
         )
     return model
 
@@ -100,7 +104,7 @@ def _build(folder: Path, hosts: list[Part | Missing], model: Model, options: Opt
     names = [host.name for host in hosts]
     if options.reference is not None and options.reference not in names:
         raise UsageError(f"--reference {options.reference}: there is no such host. There are: {', '.join(names)}.")
-    manifests, messages = {}, {}
+    manifests, messages, streams = {}, {}, {}
     routes, inner = message_routes(model), message_parts(model)
     (folder / "runs").mkdir()
     for place, part in enumerate(hosts):
@@ -112,15 +116,15 @@ def _build(folder: Path, hosts: list[Part | Missing], model: Model, options: Opt
         except TraceError as error:
             hosts[place] = missing(part.name, part.path, error)
             continue
-        messages[part.name] = messages_of(run, routes, inner)
+        messages[part.name], streams[part.name] = messages_of(run, routes, inner), streams_of(run)
     parts = [host for host in hosts if isinstance(host, Part)]
     absent = [host for host in hosts if isinstance(host, Missing)]
     reference = options.reference or next((part.name for part in parts), "")
     if (lacking := next((host for host in absent if host.name == reference or not parts), None)) is not None:
         raise OplineError(f"{lacking.name}, whose clock all times are to have, is missing: {lacking.why}.")
     names = [part.name for part in parts]
-    exchange = Exchange(messages)
-    spans = {name: _message_span(messages[name]) for name in names}
+    exchange = Exchanges(Exchange(messages), StreamExchange(streams, {part.name: part.clock[0] for part in parts}))
+    spans = {name: exchange.span(name) for name in names}
     deviations = {part.name: _deviation(part, spans[part.name]) for part in parts}
     links = _links(exchange, parts, options.limit_ppm, deviations)
     network = Network(names, links, reference, {name: _span(manifests[name]) for name in names})
@@ -135,7 +139,7 @@ def _build(folder: Path, hosts: list[Part | Missing], model: Model, options: Opt
         talk(f"{without[-1]}. Its ops stay in runs/host={host}.")
     _check_limits(network)
     correlate_source(_source(parts, network, without, known), model, folder)
-    hops = write_hops(message_table(exchange, network), folder, folder / "hops.parquet")
+    hops = write_hops(message_table(exchange.model, network), folder, folder / "hops.parquet")
     _write_clock(network, folder / "clock.parquet")
     document = _document(hosts, model, network, exchange, manifests, spans) | {"hop_count": hops}
     (folder / CLUSTER).write_text(json.dumps(document, indent=1) + "\n")
@@ -146,12 +150,6 @@ def _span(manifest: Mapping[str, Any]) -> tuple[int, int]:
     """The first and last event of a host, on its own clock: the map is known in between."""
     first, last = (manifest["core"].get(name) for name in ("first_ns", "last_ns"))
     return int(first or 0), int(last or first or 0)
-
-
-def _message_span(messages: Messages) -> tuple[int, int]:
-    """The first and last message of a host: the bounds of this time are what a cluster is described by."""
-    times = np.concatenate([messages.sends.ts_ns, messages.receives.ts_ns])
-    return (int(times.min()), int(times.max())) if len(times) else (0, 0)
 
 
 def _deviation(part: Part, span: tuple[int, int]) -> float | None:
@@ -166,7 +164,7 @@ def _deviation(part: Part, span: tuple[int, int]) -> float | None:
 
 
 def _links(
-    exchange: Exchange, parts: Sequence[Part], limit_ppm: float | None, deviations: Mapping[str, float | None]
+    exchange: Exchanges, parts: Sequence[Part], limit_ppm: float | None, deviations: Mapping[str, float | None]
 ) -> list[Link]:
     """The pairs of hosts with messages in both directions, and those whose clocks differ by a constant that is known.
     Raises OplineError for a pair whose messages contradict.
@@ -195,10 +193,10 @@ def _links(
     return links
 
 
-def _why_apart(exchange: Exchange, network: Network, host: str) -> str:
+def _why_apart(exchange: Exchanges, network: Network, host: str) -> str:
     others = [h for h in network.hosts if h != host]
-    toward = sum(len(exchange.between[other, host]) for other in others)
-    back = sum(len(exchange.between[host, other]) for other in others)
+    toward = sum(exchange.count(other, host) for other in others)
+    back = sum(exchange.count(host, other) for other in others)
     who = " and ".join(others[:3])
     if toward or back:
         return f"{host} is not aligned: messages go one way only between {who} and {host} ({toward} there, {back} back)"
@@ -330,7 +328,7 @@ def _document(
     hosts: Sequence[Part | Missing],
     model: Model,
     network: Network,
-    exchange: Exchange,
+    exchange: Exchanges,
     manifests: Mapping[str, Mapping[str, Any]],
     spans: Mapping[str, tuple[int, int]],
 ) -> dict[str, Any]:
@@ -383,14 +381,17 @@ def _host(part: Part, network: Network, manifest: Mapping[str, Any], span: tuple
     }
 
 
-def _pair(link: Link, network: Network, exchange: Exchange) -> dict[str, Any]:
-    counts = exchange.counts(link.a, link.b)
+def _pair(link: Link, network: Network, exchange: Exchanges) -> dict[str, Any]:
+    counts = exchange.model.counts(link.a, link.b)
+    tcp = exchange.streams[link.a, link.b], exchange.streams[link.b, link.a]
     early = [int((e > 0).sum()) for e in network.early(link)] if link.a in network.maps else [0, 0]
     return {
         "hosts": [link.a, link.b],
         "paired": counts.paired,
         "unpaired": counts.unpaired,
         "ambiguous": counts.ambiguous,
+        "tcp_paired": sum(of.paired for of in tcp),
+        "tcp_unpaired": sum(of.unpaired for of in tcp),
         "contradicting": link.clock.left_out,
         "arrived_early": sum(early),
         "limit_ppm": link.clock.limit_ppm,

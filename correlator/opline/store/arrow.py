@@ -243,6 +243,17 @@ _PACKED: dict[str, tuple[str, ...]] = {
         "r+Uf3ghZwiu9Y99H1o9V69s7p2VId5A1QHWMmhGUDF3mWuOn4D438+zLfZIZBfqk166P7wGvxZFwnkqbtalFxifJltbIVUa+flGHsx24d6Jz",
         "/FcnOaVe58adDzVW9r2xXmPszmPHInnh3TvQW1qTbS9jYMfVNf+3P77ryNA=",
     ),
+    "tcp": (
+        "eNp1lL9v00AUx19KkgbkIZQMGUA6ISSWqmJACFEGfg0IVVWFOiBUAY59qa26Z+NzEUiMDAz9EzoyMDB0QPwJiD8AMTEw8xcg0sZ873y2z0k4",
+        "6SXP5/fjc+/ec57n+bBL1Ce1zpFDXepQDxpWq01t/P38m+dt/ZZoq0P0CQ9/zhA9gRwtYROStIh+QU0gyvY3fBBgaaB8ID0qcxDBjbLQp5ax",
+        "/Q5bZvQLkO0g5a7P4jHLAs48N4rWaBn7+9wVodiljzo2te7g5/GkzrO9IE9i5bkN2ytG11xp7HEpm4mw7FyDSZFL8T070bk6Q+hvITsm38Dk",
+        "U3GDWGa6dOb5eFKf7TzkId7PJrTz9UDfg7WK65gzqHVkcRye5vmjk/rcr2c4cEU0epNxaXHchP0Do1+HbB7sj3iqSFLu8fAV95l2WWfuSHKR",
+        "sXGcMlcjsixm2PLnavNlWpzth8XyzrAMDYvSk1iGWRgLuy7f4LNR3ou6u/tbVyXSvDzgwuNMVHiqUOMwRdUU3yqDhRsxF49xFjBgyTmuzbzg",
+        "Eqc114eZGqHlScbeHs9qph3YB0Z/qvuQsz2eCh4BrUlUuN5ChSI3w7YXC8E9dcjKwt3nGo8FrmSuAC3siihrTV5Fo+5cMame/jqt++wQ4i/o",
+        "s4Tz1K7nED7XjH4Zctf3U9XbrvBZEqdVzxUYxW3aDAFq1i9GuVr9ad1zbSq+BaO8yRYs6L0oRttYbJ8RZ9Xol/7LFkqDNTMPg2oe+iZmuY4t",
+        "Pl9zrdBFWHYRwYH1AF24oi3rmX0x059nlW+YFndnMQd5PbcqrxoAhpEw0zLXcz0dtW1+iTZyu3Zdvaf4hhUfaULDp3v0/YJaZvK5KOfY0e8d",
+        "nUXZlfN8A3KP74bC/rCUU7vONHnzRX2K5hkcyLKOXX5f/wFVvDww",
+    ),
     "fates": (
         "eNptkr1OwzAQxy8lSS2UAaEMHRi8lSksTEydEFPF0IktpG6JlDgVdhAPwcDAI/AYPBvmf7b5KHDS33ey7+OXU5xzbjEhOiK2Qyoop4wEIliS",
         "Ugon3p1jfwA9JkRv8DOffwwvUDFFHfcoceMLJyXOJ66FSgqWQc0wassZEPd8Re/rGC+g5djfqns5bKR6UNqaSq7ulPRVhm9rHR5k09XGSDP2",

@@ -194,7 +194,7 @@ void bind_points_class(BoundClass &c, const ClassDecl &decl, Slots &slots, const
 // A class of no point: what the kernel says of devices, threads and calls.
 void bind_other_class(BoundClass &c, std::string_view name, Slots &slots, const Providers &providers,
                       const Wanted &wanted) {
-    if (bind_process(c, name, slots)) return;
+    if (bind_process(c, name, slots) || bind_tcp(c, name, slots)) return;
     if (name == "lttng_statedump_block_device") {
         c.kind = ClassKind::kDeviceName;
         c.dev_slot = slots.want("dev");

@@ -85,6 +85,7 @@ enum class ClassKind : std::uint8_t {
     kThread,  // who a thread is
     kCgroup,
     kFilePath,
+    kTcp,   // a call sends or receives in a TCP stream
     kPlug,  // of the block layer, about no bio and no request
     kContext,
     kIgnored  // nobody looks at these
@@ -133,6 +134,14 @@ struct FilePathSlots {
     std::int32_t dev = kNoSlot, inode = kNoSlot, path = kNoSlot;
 };
 
+// Of a TCP stream.
+struct TcpSlots {
+    bool send = false;
+    std::int32_t local_high = kNoSlot, local_low = kNoSlot, local_port = kNoSlot;
+    std::int32_t peer_high = kNoSlot, peer_low = kNoSlot, peer_port = kNoSlot;
+    std::int32_t socket = kNoSlot, position = kNoSlot, bytes = kNoSlot;
+};
+
 // Of what happened to a process. Kernel domain: `tid` too, which tells a process from a thread.
 struct ProcessSlots {
     ProcessStep step = ProcessStep::kFork;
@@ -161,6 +170,7 @@ struct BoundClass {
     ThreadSlots thread;                  // kThread
     CgroupSlots cgroup;                  // kCgroup
     FilePathSlots file;                  // kFilePath
+    TcpSlots tcp;                        // kTcp
     std::int32_t cpu_slot = kNoSlot;     // kPoints from BPF: the event's own; its stream's is the collector's
     std::int32_t dev_slot = kNoSlot, diskname_slot = kNoSlot;  // kDeviceName
     std::int32_t count_slot = kNoSlot;                         // kCollectorLost

@@ -71,6 +71,27 @@ void bind_file_path(BoundClass &c, Slots &slots) {
     c.file = {slots.want("file_dev"), slots.want("inode"), slots.want("path")};
 }
 
+bool bind_tcp(BoundClass &c, std::string_view name, Slots &slots) {
+    if (name != "tcp:send" && name != "tcp:receive") return false;
+    const std::int32_t time = slots.want_payload({"ktime"}), socket = slots.want_payload({"socket"});
+    if (time == kNoSlot || socket == kNoSlot) return false;  // an application's own provider of that name
+    c.kind = ClassKind::kTcp;
+    c.plan.time_slot = time;
+    c.tid_slot = slots.want_payload({"tid"});
+    c.pid_slot = slots.want_payload({"pid"});
+    c.tcp = {name == "tcp:send",
+             slots.want_payload({"local_high"}),
+             slots.want_payload({"local_low"}),
+             slots.want_payload({"local_port"}),
+             slots.want_payload({"peer_high"}),
+             slots.want_payload({"peer_low"}),
+             slots.want_payload({"peer_port"}),
+             socket,
+             slots.want_payload({"position"}),
+             slots.want_payload({"bytes"})};
+    return true;
+}
+
 // The fork of lttng-modules (instrumentation/events/sched.h, 2.13) has the numbers of the child in every PID namespace
 // that sees it, from the root namespace to its own.
 void bind_forked_thread(BoundClass &c, Slots &slots) {

@@ -22,6 +22,8 @@ void bind_thread(BoundClass &, Slots &);
 void bind_cgroup(BoundClass &, Slots &);
 // From BPF: the path of a file that system calls name by its inode.
 void bind_file_path(BoundClass &, Slots &);
+// From BPF: positions in TCP streams. True: it is such a class.
+bool bind_tcp(BoundClass &, std::string_view name, Slots &);
 // Of the recorded processes from BPF, and of every process from LTTng's kernel domain (lttng-modules 2.13,
 // include/instrumentation/events/sched.h). True: it is such a class.
 bool bind_process(BoundClass &, std::string_view name, Slots &);

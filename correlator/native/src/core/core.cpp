@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "output/columns.hpp"
+
 namespace opline {
 namespace {
 
@@ -172,7 +174,7 @@ void Core::keep_tables(const std::vector<std::string> &names) {
         impl_->stitcher.ops().shapes().forget_details();
         impl_->attributor.leave_out_transitions();
     }
-    impl_->links_wanted = impl_->tables.keeps_links();
+    impl_->links_wanted = impl_->tables.kept(columns::kLinks);
     if (!impl_->tables.keeps_ops()) impl_->stitcher.skip_texts();
 }
 void Core::write_csv(OpCsv &csv, bool all) {

@@ -350,7 +350,7 @@ struct Core::Impl {
     }
 
     void learn_thread(const BoundClass &, const Event &);
-
+    void tcp_call(const BoundClass &, const Event &);
     Fate dispatch(BoundClass &cls, const Event &ev) {
         switch (cls.kind) {
         case ClassKind::kPoints: {
@@ -376,6 +376,7 @@ struct Core::Impl {
         case ClassKind::kThread: learn_thread(cls, ev); return Fate::kContext;
         case ClassKind::kCgroup:
         case ClassKind::kFilePath: place_told(cls, ev); return Fate::kContext;
+        case ClassKind::kTcp: tcp_call(cls, ev); return Fate::kContext;
         case ClassKind::kSchedWake:
             if (cls.sched.wake == Wake::kWaking && blocks.any_undecided()) woken(cls, ev);
             if (!cls.only_wakes) sched_event(cls, ev);

@@ -54,6 +54,26 @@ void Core::Impl::place_told(const BoundClass &cls, const Event &ev) {
     stitcher.details().name_file(current_host, dev, static_cast<std::uint64_t>(number_in(ev, cls.file.inode, 0)), path);
 }
 
+void Core::Impl::tcp_call(const BoundClass &cls, const Event &ev) {
+    const TcpSlots &s = cls.tcp;
+    auto word = [&](std::int32_t slot) { return static_cast<std::uint64_t>(number_in(ev, slot, 0)); };
+    auto end = [&](std::int32_t high, std::int32_t low, std::int32_t port) {
+        return TcpEnd{word(high), word(low), static_cast<std::uint16_t>(word(port))};
+    };
+    TcpCall call;
+    call.ts_ns = ev.ts_ns;
+    call.send = s.send;
+    call.local = end(s.local_high, s.local_low, s.local_port);
+    call.peer = end(s.peer_high, s.peer_low, s.peer_port);
+    call.socket = word(s.socket);
+    call.position = static_cast<std::uint32_t>(word(s.position));
+    call.bytes = static_cast<std::uint32_t>(word(s.bytes));
+    call.host = current_host;
+    call.pid = number_in(ev, cls.pid_slot, -1);
+    call.tid = number_in(ev, cls.tid_slot, -1);
+    tables.tcp(call);
+}
+
 // Some threads besides the recorded processes' have waits in the trace, too: as long as they are followed.
 void Core::Impl::follow_event(const BoundClass &cls, const Event &ev) {
     if (cls.kind == ClassKind::kFollowLost) {

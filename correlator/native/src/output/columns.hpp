@@ -72,6 +72,7 @@ enum : int {
     kBatches,
     kMembers,
     kMessages,
+    kTcp,
     kFates,
     kLosses,
     kDiscarded,
@@ -154,6 +155,11 @@ constexpr I64 batch_id{0}; constexpr I64 op_id{1}; constexpr I64 joined_ns{2};
 namespace messages {
 constexpr I64 ts_ns{0}; constexpr Dict point{1}; constexpr Dict direction{2}; constexpr U64 identity{3};
 constexpr Dict host{4}; constexpr I32 pid{5}; constexpr I64 tid{6};
+}
+namespace tcp {
+constexpr I64 ts_ns{0}; constexpr Dict direction{1}; constexpr Dict local{2}; constexpr Dict peer{3};
+constexpr U64 socket{4}; constexpr U32 position{5}; constexpr U32 bytes{6}; constexpr Dict host{7};
+constexpr I32 pid{8}; constexpr I64 tid{9};
 }
 namespace fates {
 constexpr Dict event{0}; constexpr Dict fate{1}; constexpr U64 count{2};
@@ -256,6 +262,12 @@ const TableDecl kTables[] = {
     {"messages", {
         {"ts_ns", ColumnType::kInt64}, {"point", ColumnType::kDict}, {"direction", ColumnType::kDict},
         {"identity", ColumnType::kUint64}, {"host", ColumnType::kDict}, {"pid", ColumnType::kInt32},
+        {"tid", ColumnType::kInt64}
+    }},
+    {"tcp", {
+        {"ts_ns", ColumnType::kInt64}, {"direction", ColumnType::kDict}, {"local", ColumnType::kDict},
+        {"peer", ColumnType::kDict}, {"socket", ColumnType::kUint64}, {"position", ColumnType::kUint32},
+        {"bytes", ColumnType::kUint32}, {"host", ColumnType::kDict}, {"pid", ColumnType::kInt32},
         {"tid", ColumnType::kInt64}
     }},
     {"fates", {

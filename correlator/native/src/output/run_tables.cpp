@@ -68,7 +68,6 @@ std::size_t RunTables::pending_rows() const {
 
 bool RunTables::keeps_transitions() const { return kept(kTransitions); }
 bool RunTables::keeps_requests() const { return kept(kRequests) || kept(kBios); }
-bool RunTables::keeps_links() const { return kept(kLinks); }
 
 std::uint32_t RunTables::evidence_name(const TransitionKind &t) const {
     return t.evidence == Evidence::kKey ? key_evidence_[t.key_space] : evidence_[static_cast<std::size_t>(t.evidence)];
@@ -350,6 +349,10 @@ void RunTables::message(const Transition &t, std::uint32_t host, MessageDo does,
         .dict_or_absent(messages::host, host)
         .i32_if(messages::pid, t.pid >= 0, display_number(t.pid))
         .i64_if(messages::tid, t.tid >= 0, display_number(t.tid));
+}
+
+void RunTables::tcp(const TcpCall &call) {
+    if (kept(kTcp)) tcp_rows_.put(table(kTcp), call, words_.message(call.send));
 }
 
 void RunTables::loss(std::string_view name, std::string_view severity, std::string_view origin, std::uint64_t count) {

@@ -10,6 +10,7 @@
 #include "base/strings.hpp"
 #include "base/table.hpp"
 #include "output/row_words.hpp"
+#include "output/tcp_rows.hpp"
 #include "output/wait_rows.hpp"
 #include "stages/settled_op.hpp"
 
@@ -27,6 +28,7 @@ class RunTables final : public OpSink {
     void deferred(const DeferredRow &, const Bio &, const BioLink &, const std::string &file);
     void batch(const Batch &);
     void message(const Transition &, std::uint32_t host, MessageDo, const Key &identity);
+    void tcp(const TcpCall &);
     void loss(std::string_view name, std::string_view severity, std::string_view origin, std::uint64_t count);
     void fate(std::uint32_t event_name, std::string_view fate, std::uint64_t count);
     void discarded(std::string_view stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count,
@@ -40,8 +42,8 @@ class RunTables final : public OpSink {
     // Tables have what op() writes.
     bool keeps_ops() const;
     bool keeps_transitions() const;
-    bool keeps_requests() const;  // or bios
-    bool keeps_links() const;
+    bool keeps_requests() const;                                                        // or bios
+    bool kept(int index) const { return kept_[static_cast<std::size_t>(index)] != 0; }  // the table has rows
     // What threads did in the stages is wanted: keep() names "sched" besides "stages", or the table states, or was not
     // called.
     bool keeps_states() const;
@@ -59,7 +61,6 @@ class RunTables final : public OpSink {
     void op_row(const SettledOp &);
     std::uint32_t evidence_name(const TransitionKind &) const;
     Table &table(int index) { return tables_[static_cast<std::size_t>(index)]; }
-    bool kept(int index) const { return kept_[static_cast<std::size_t>(index)] != 0; }
     StringPool &strings_;
     const Hosts &hosts_;
     std::array<std::uint32_t, 5> evidence_{};  // per Evidence, pool id
@@ -70,6 +71,7 @@ class RunTables final : public OpSink {
     std::vector<char> kept_;  // per table
     bool with_sched_ = true;
     RowWords words_{strings_};
+    TcpRows tcp_rows_{strings_};
 };
 
 }  // namespace opline

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from opline.capture.bpf import cgroups, event_trace, syscalls, tasks, uring, waits
+from opline.capture.bpf import cgroups, event_trace, syscalls, tasks, tcp, uring, waits
 from opline.capture.bpf.bridge import OWN_TGIDS, PERIOD_NS, RING_BYTES, Bridge, pid_namespace, possible_cpus
 from opline.capture.bpf.btf import Btf
 from opline.capture.bpf.cost import spent
@@ -35,7 +35,7 @@ KINDS = (
     "block_bio_queue", "block_getrq", "block_bio_backmerge", "block_bio_frontmerge", "block_split", "block_bio_remap",
     "block_bio_complete", "block_rq_insert", "block_rq_issue", "block_rq_bio", "block_rq_requeue", "block_rq_merge",
     "block_rq_remap", "block_rq_complete", "block_plug", "block_unplug", "syscall_entry", "syscall_exit",
-    "off_cpu", "process", "thread", "cgroup", "uring", "follow",
+    "off_cpu", "process", "thread", "cgroup", "uring", "follow", "tcp",
 )  # fmt: skip
 # block_rq_bio comes from the program of the issue.
 TRACEPOINTS = tuple(kind for kind in KINDS if kind.startswith("block_") and kind != "block_rq_bio")
@@ -128,7 +128,8 @@ class Collector:
     ``own``: processes whose I/O is left out. ``tree``: with the forks, execs and exits of the process that ``follow``
     names and of its descendants; ``calls``: with their system calls, where this architecture's are known; ``states``:
     with the scheduler states of their threads; ``chains``: with who woke them, and the states of these threads, too;
-    ``stacks``: with the kernel stacks of long waits. The attributes say whether. ``records``: a pipe into which block
+    ``stacks``: with the kernel stacks of long waits; ``streams``: with the positions of their calls in TCP streams. The
+    attributes say whether. ``records``: a pipe into which block
     events go as they are, instead of a session (opline.readers.ring). ``requests``: a folder for the trace of whole
     requests, instead of single block events; ``trace``: one for the trace of all else. ``keep``: what took long is kept
     for the next recording. Raises OplineError, one line that says what is missing.
@@ -148,6 +149,7 @@ class Collector:
         requests: Path | None = None,
         trace: Path | None = None,
         keep: bool = True,
+        streams: bool = False,
     ) -> None:
         if os.geteuid() != 0:
             raise OplineError("block events through BPF need root")
@@ -163,9 +165,10 @@ class Collector:
         switches = tasks.states(btf) if states and offsets else None
         wakers = waits.definitions(btf) if chains and switches else None
         self._of_wakers = waits.programs(btf) if wakers else ()
+        positions = tcp.definitions(btf) if streams and offsets else {}
         self.threads, self.tree = offsets is not None, tree and offsets is not None
         self.calls, self.states = registers is not None, switches is not None
-        self.chains = wakers is not None
+        self.chains, self.streams = wakers is not None, bool(positions)
         self._stacks = WaitStacks(stacks, btf) if stacks is not None and wakers else None
         self._running = btf.function(tasks.ITERATED) if self.threads else None
         of_cgroups = cgroups.definitions(btf)
@@ -177,7 +180,8 @@ class Collector:
         self._definitions = {
             **definitions(btf), **of_cgroups,
             **(offsets or {}), **(clocks or {}), **(registers or {}), **(rings or {}),
-            **(switches or {}), **(wakers or {}), **(self._stacks.definitions if self._stacks else {}),
+            **(switches or {}), **(wakers or {}), **positions,
+            **(self._stacks.definitions if self._stacks else {}),
             "BIO_WALK": _BIO_WALK, "BIOS_AT_ONCE": _BIOS_AT_ONCE, "OWN_WALK": _OWN_WALK, "OWN_BIOS": _OWN_BIOS,
             "STATES_MOST": max(ring_bytes // 2 // _RECORD_BYTES // possible_cpus(), _STATES_LEAST),
         }  # fmt: skip
@@ -216,6 +220,7 @@ class Collector:
         names += [*self._more, *([self._dirtied] if self._dirtied else [])]
         names += [*syscalls.PROGRAMS, *self._uring] if self.calls else ()
         names += [*tasks.STATES, *self._of_wakers] if self.states else ()
+        names += tcp.PROGRAMS if self.streams else ()
         if self._stacks is not None and self._stacks.load(bpf):
             programs[WAKING] = OF_STACKS
             names.remove(WAKING)

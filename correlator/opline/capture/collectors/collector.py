@@ -3,7 +3,7 @@
 
     python -P -m opline.capture.collectors.collector --ready-fd N [--session-env NAME=VALUE]... [--exclude-pid PID]...
                                           [--ring-bytes N] [--period-us N] [--wait-enabled SECONDS]
-                                          [--follow-fd N [--calls] [--states [--chains [--stacks FILE]]]]
+                                          [--follow-fd N [--calls] [--tcp] [--states [--chains [--stacks FILE]]]]
                                           [--attach-pid PID]... [--probes FILE --trace DIR] [--records-fd N]
                                           [--requests DIR] [--trace DIR]
     python -P -m opline.capture.collectors.collector --check
@@ -24,7 +24,7 @@ Contract with whoever starts it (``opline record`` does):
   (``sched:process_*``); with ``--calls`` their system calls (``syscall:*``), with ``--states`` when their threads ran,
   waited for a CPU and slept (``sched:off_cpu``), with ``--chains`` also who woke them, and the same of these threads
   (``sched:follow``); in the same channel. With ``--stacks`` the kernel stacks of waits of ``--stack-ns`` and more are
-  in that file at the end. When it is ready
+  in that file at the end. With ``--tcp`` their calls that send and receive in TCP streams (``tcp:*``). When it is ready
   the collector waits for that process' number as a line of text, and answers with a line once the process will be
   recorded from its next call, switch, fork or exec on; end of file: there will be none. ``--attach-pid``: the same
   of this process, which runs already, and of whom it forks from now on.
@@ -153,7 +153,7 @@ def _collect(options: argparse.Namespace) -> None:
         collector = bpf.Collector(
             own, options.ring_bytes, period_ns, options.calls, options.states, options.chains,
             options.stacks and StackWish(options.stack_ns, options.stacks), records, tree, options.requests,
-             options.trace and options.trace / event_trace.CHANNEL,
+             options.trace and options.trace / event_trace.CHANNEL, streams=options.tcp,
         )  # fmt: skip
         collector.attach(options.attach_pid)
     collector.start()
@@ -166,7 +166,7 @@ def _collect(options: argparse.Namespace) -> None:
             ready["threads_untold"] = error.message
         ready["tracepoints"], ready["excluded_pids"] = collector.tracepoints, own
         ready["tree"], ready["calls"], ready["states"] = collector.tree, collector.calls, collector.states
-        ready["chains"], ready["no_stacks"] = collector.chains, collector.no_stacks
+        ready["chains"], ready["no_stacks"], ready["tcp"] = collector.chains, collector.no_stacks, collector.streams
     else:
         ready["placed"], ready["absent"], ready["stepped"] = collector.placed, collector.absent, collector.stepped
         ready["entry_ns"], ready["return_ns"] = collector.entry_ns, collector.return_ns
@@ -210,6 +210,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--follow-fd", type=int, help="socket on which to hear who is recorded")
     parser.add_argument("--attach-pid", type=int, action="append", default=[], help="who is recorded, too")
     parser.add_argument("--calls", action="store_true", help="system calls too")
+    parser.add_argument("--tcp", action="store_true", help="positions in TCP streams too")
     parser.add_argument("--states", action="store_true", help="threads' states too")
     parser.add_argument("--chains", action="store_true", help="and who woke them")
     parser.add_argument("--stacks", type=Path, metavar="FILE", help="and the kernel stacks of long waits")

@@ -14,12 +14,14 @@ from dataclasses import dataclass
 _LOST_OF = 1000
 
 BLOCK, CALLS, STATES = "block_events", "system_calls", "thread_states"
+TCP = "tcp_positions"
 APP, PROBES, SHIM, FILES, CLOCK = "application_events", "probe_hits", "shim_events", "file_maps", "clock"
 #: In messages.
 WORDS = {
     BLOCK: "block events",
     CALLS: "system calls",
     STATES: "states of threads",
+    TCP: "positions in TCP streams",
     APP: "events of the application",
     PROBES: "hits of the model's probes",
     SHIM: "events of the shim",

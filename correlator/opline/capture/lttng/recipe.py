@@ -27,6 +27,7 @@ REQUESTS_CHANNEL = "requests"  # likewise
 BLOCK_PROVIDER = "block"
 CALL_PROVIDER = "syscall"
 STATE_PROVIDER = "sched"  # what the recorded threads did, of the same collector
+TCP_PROVIDER = "tcp"  # their positions in TCP streams, likewise
 RING_CHANNEL = "shim"
 
 #: Besides the records of block requests, which the collector writes by itself. Single block events are recorded if
@@ -204,13 +205,14 @@ def plan_channels(
     bpf: bool,
     rings: bool = False,
     states: bool = True,
+    tcp: bool = False,
     subbuf_bytes: int,
     subbuf_count: int,
     contexts: Sequence[str],
 ) -> list[Channel]:
     """The channels of a session. ``bpf``: kernel events come from the collector, in a channel of their own; ``rings``
     (the shim's events) likewise: each collector's stream is in order by itself. ``states``: with the scheduler's
-    events.
+    events; ``tcp``: with positions in TCP streams.
     """
     channels: list[Channel] = []
     if globs.app:
@@ -219,7 +221,8 @@ def plan_channels(
         calls = tuple(f"{CALL_PROVIDER}:{glob}" for glob in globs.calls)
         events: tuple[str, ...] = (f"{BLOCK_PROVIDER}:*",) if globs.block else _BLOCK_EVENTS
         sched = (f"{STATE_PROVIDER}:*",) if states else _PROCESS_EVENTS
-        channels.append(Channel(CONTROL_CHANNEL, False, (*events, *calls, *sched)))
+        streams = (f"{TCP_PROVIDER}:*",) if tcp else ()
+        channels.append(Channel(CONTROL_CHANNEL, False, (*events, *calls, *sched, *streams)))
     if rings:
         events = tuple(event for relayed in table.relayed() for event in ring_events(globs.app, relayed))
         channels.append(Channel(RING_CHANNEL, False, events))

@@ -31,6 +31,7 @@ class Options:
     chains: bool = True  # with states: who woke the threads, and what those did
     stack_ns: int | None = 200_000  # with chains: kernel stacks of waits of that length and more
     calls: bool = True  # without a model: system calls, too
+    tcp: bool = False  # positions in TCP streams, too
     sessiond: str = "auto"
     size_limit: int | None = None
     subbuf_bytes: int = recipe.SUBBUF_BYTES

@@ -15,6 +15,7 @@ from opline.capture.directory.promises import (
     PROBES,
     SHIM,
     STATES,
+    TCP,
     WORDS,
     Promise,
 )  # fmt: skip
@@ -24,17 +25,18 @@ from opline.capture.lttng.ctfindex import ChannelIndex
 from opline.losses import Gap
 
 #: Where a source's report is in the manifest, and its channel.
-_REPORTS = {BLOCK: "collector", CALLS: "collector", STATES: "collector", PROBES: "probes", SHIM: "rings"}
+_REPORTS = {**dict.fromkeys((BLOCK, CALLS, STATES, TCP), "collector"), PROBES: "probes", SHIM: "rings"}
 _CHANNELS = {
     APP: recipe.APP_CHANNEL,
     BLOCK: recipe.BLOCK_CHANNEL,
     CALLS: recipe.BLOCK_CHANNEL,
     STATES: recipe.BLOCK_CHANNEL,
+    TCP: recipe.BLOCK_CHANNEL,
     PROBES: "probes",
     SHIM: recipe.RING_CHANNEL,
 }
-_STATE_EVENTS = ("off_cpu", "follow")  # of the kinds of events that the BPF collector sends
-_CALL_EVENTS = ("syscall_entry", "syscall_exit", "uring")
+#: Of the kinds of events that the BPF collector sends; all others are block events.
+_EVENTS = {STATES: ("off_cpu", "follow"), CALLS: ("syscall_entry", "syscall_exit", "uring"), TCP: ("tcp",)}
 _LOST = ("lost_ring", "lost_nested", "lost_killed", "broken")
 _DIED = ("tracer_died", "writes_failed", "streams_stuck")
 
@@ -123,7 +125,7 @@ def _prove_channel(
 
 def _prove_report(promise: Promise, note: Recording, report: Mapping[str, Any] | None, loss: str) -> None:
     """Of a source that says when it began and ended: that encloses the command's time."""
-    what = WORDS[BLOCK if promise.what in (CALLS, STATES) else promise.what]  # one collector brings all three
+    what = WORDS[BLOCK if promise.what in _EVENTS else promise.what]  # one collector brings all
     begin_ns, expected_ns = note.command.begin_monotonic_ns, _expected_end_ns(note)
     died = next((gap for gap in note.gaps if gap.loss == loss and what in gap.why), None)
     if died is not None:
@@ -184,11 +186,8 @@ def _share(promise: Promise, sent: Mapping[str, int], report: Mapping[str, Any],
     """
     lost = sum(int(report.get(name, 0)) for name in _LOST)
     whole = sum(sent.values())
-    of_states, of_calls = (sum(sent.get(name, 0) for name in names) for names in (_STATE_EVENTS, _CALL_EVENTS))
-    if promise.what not in (BLOCK, CALLS, STATES):
-        mine = whole
-    else:
-        mine = {STATES: of_states, CALLS: of_calls, BLOCK: whole - of_states - of_calls}[promise.what]
+    others = {what: sum(sent.get(name, 0) for name in names) for what, names in _EVENTS.items()}
+    mine = {**others, BLOCK: whole - sum(others.values())}.get(promise.what, whole)
     gone = -(-(lost + discarded) * mine // whole) if whole else lost + discarded
     out = -(-discarded * mine // whole) if whole else discarded
     given_up = int(report.get("lost_states", 0)) if promise.what == STATES else 0

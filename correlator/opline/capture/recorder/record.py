@@ -177,7 +177,8 @@ class Recorder:
         sources.start_rings(daemon, state, globs)
         channels = recipe.plan_channels(
             globs, kernel=kernel, bpf=sources.block is not None, rings=sources.rings is not None, states=options.states,
-            subbuf_bytes=options.subbuf_bytes, subbuf_count=options.subbuf_count, contexts=options.contexts,
+            tcp=options.tcp, subbuf_bytes=options.subbuf_bytes, subbuf_count=options.subbuf_count,
+            contexts=options.contexts,
         )  # fmt: skip
         if not channels:
             raise nothing_left(blocksource.lacking() if options.block else "--no-block")

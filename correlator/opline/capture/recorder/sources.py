@@ -79,6 +79,7 @@ class Sources:
         if block is not None:
             collector = [promises.BLOCK, *([promises.CALLS] if block.calls and globs.calls else ())]
             collector += [promises.STATES] if block.states else []
+            collector += [promises.TCP] if block.tcp else []
         made = proof.made(
             app=bool(globs.app), kernel=self.kernel, states=self._options.states, collector=collector,
             probes=self.probes is not None, shim=self.rings is not None, files=self.files is not None,
@@ -93,6 +94,8 @@ class Sources:
         that was asked for is left.
         """
         self.kernel, self._app_asked = kernel, app_asked
+        if kernel and self._options.tcp:
+            self._lack_tcp("opline's collector is not used where lttng-modules are")
         if not self._options.block or kernel:
             return
         why = blocksource.lacking()
@@ -100,13 +103,15 @@ class Sources:
             # one record per request; who asks for single events gets them
             self.block = BlockSource(
                 bool(globs.calls), self._options.states, self._options.chains, self._options.stack_ns, pids,
-                not globs.block,
+                not globs.block, self._options.tcp,
             )  # fmt: skip
             return
         self._need_another(why)
         self._notes.append(f"no block events: {why}; the application's events only")
         if os.geteuid() == 0:
             self._lack_block(why, globs)
+        elif self._options.tcp:
+            self._lack_tcp(why)
 
     def _need_another(self, why: str) -> None:
         """Raises OplineError if block events are all that was asked for."""
@@ -115,7 +120,12 @@ class Sources:
 
     def _lack_block(self, why: str, globs: recipe.Globs) -> None:
         kinds = [promises.BLOCK, *([promises.CALLS] if globs.calls else ())]
+        kinds += [promises.TCP] if self._options.tcp else []
         self._not_had += [proof.not_had(kind, "bpf", why) for kind in kinds]
+
+    def _lack_tcp(self, why: str) -> None:
+        self._notes.append(f"no positions in TCP streams: {why}")
+        self._not_had.append(proof.not_had(promises.TCP, "bpf", why))
 
     def start_block(self, daemon: Sessiond, state: State, globs: recipe.Globs, trace: Path) -> None:
         """Start the BPF collector, or go on without: the application's events are worth having by themselves. Raises
@@ -136,6 +146,8 @@ class Sources:
             why = "BPF does not know this architecture's"
             self._notes.append(f"no system calls: {why}")
             self._not_had.append(proof.not_had(promises.CALLS, "bpf", why))
+        if block.wants_tcp and not block.tcp:
+            self._lack_tcp("this kernel lacks a tracepoint for them (Linux 6.16 has both)")
         if block.wants_states and not block.states:
             self._notes.append("no states of threads: this kernel's scheduler has other events")
         elif block.wants_chains and not block.chains:

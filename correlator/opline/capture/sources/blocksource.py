@@ -53,20 +53,24 @@ class BlockSource(ChildSource):
         stack_ns: int | None = None,
         pids: Sequence[int] = (),
         records: bool = False,
+        tcp: bool = False,
     ) -> None:
         """Of the command's processes and of ``pids``. ``calls``, ``states``: with their system calls, and with what
         their threads did; ``chains``: and with the threads that these wait for; ``stack_ns``: with the kernel stacks
-        of waits of that length and more.
+        of waits of that length and more; ``tcp``: with positions in TCP streams.
         """
         super().__init__("collector", "the BPF collector")
         self.wants_records = records  # of whole requests, in a trace of their own, instead of single block events
         self._arguments: list[str] = []
         if calls:
             self._arguments.append("--calls")
+        if tcp:
+            self._arguments.append("--tcp")
         if states:
             self._arguments += ["--states", *(["--chains"] if chains else [])]
         self._arguments += [text for pid in pids for text in ("--attach-pid", str(pid))]
         self.wants_calls, self.wants_states, self.wants_chains = calls, states, states and chains
+        self.wants_tcp = tcp
         self._stack_ns = stack_ns if self.wants_chains else None
         self._ours: socket.socket | None
         self._theirs: socket.socket | None
@@ -103,6 +107,11 @@ class BlockSource(ChildSource):
     def chains(self) -> bool:
         """Does it record who woke them, and what those did?"""
         return bool(self._ready.get("chains"))
+
+    @property
+    def tcp(self) -> bool:
+        """Does it record positions in TCP streams?"""
+        return bool(self._ready.get("tcp"))
 
     @property
     def no_stacks(self) -> str | None:

@@ -20,10 +20,14 @@ from tests.lib.recorder import APP_ONLY, manifest, record, start, wait_for
 
 from opline.capture.directory.promises import Promise
 from opline.capture.directory.recording import ChannelNote, Command, Recording
+from opline.capture.lttng import recipe
 from opline.capture.lttng.ctfindex import ChannelIndex
 from opline.capture.machine import processes
 from opline.capture.machine.machine import Host, sample_clocks
+from opline.capture.machine.signals import Signals
 from opline.capture.recorder import proof
+from opline.capture.recorder.options import Options
+from opline.capture.recorder.sources import Sources
 from opline.capture.sources import blocksource
 from opline.capture.sources.blocksource import BlockSource
 from opline_analyses.cli import main
@@ -260,6 +264,28 @@ def test_a_collector_with_all_its_proofs_is_believed() -> None:
     note = recording()
     assert judged(note) == [] and note.failed() == []
     assert [(p.kept, p.recorded, p.lost) for p in note.promises] == [(True, 60, 0), (True, 40, 0)]
+
+
+def test_positions_in_tcp_streams_are_a_promise_of_their_own() -> None:
+    report = {"begin_ns": BEGIN_NS, "end_ns": END_NS, "sent": {"a": 600, "tcp": 400}, "lost_ring": 5}
+    channel = ChannelNote("block", "ust", [], [], [], 1, 1, event_count=1000, discarded_count=0)
+    made = [Promise("block_events", "bpf"), Promise("tcp_positions", "bpf")]
+    note = recording(collector=report, channels=[channel], promises=made)
+    assert judged(note) == []
+    assert [(p.recorded, p.lost) for p in made] == [(600, 3), (400, 2)]
+    assert note.failed()  # more than a thousandth
+
+
+def test_positions_in_tcp_streams_that_cannot_be_had_are_a_gap() -> None:
+    notes: list[str] = []
+    sources = Sources(Options(["true"], Path("run"), tcp=True), Signals(), notes)
+    sources.choose_block(recipe.sort_globs(["opline:*"]), True, [], True)  # lttng-modules are there
+    note = recording(promises=sources.promises(recipe.sort_globs(["opline:*"])))
+    (found,) = (p for p in note.promises if p.what == "tcp_positions")
+    assert found.kept is False and "lttng-modules" in found.why
+    assert notes == [f"no positions in TCP streams: {found.why}"]
+    proof.tell_not_had(note)
+    assert [(gap.loss, gap.why) for gap in note.gaps] == [("not_recorded", f"no positions in TCP streams: {found.why}")]
 
 
 @pytest.mark.parametrize(

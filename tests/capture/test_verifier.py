@@ -26,7 +26,8 @@ def verified(descriptor: int) -> int:
 
 @pytest.mark.parametrize("whole", [False, True])
 def test_no_program_takes_more_than_a_tenth_of_the_verifiers_limit(tmp_path: Path, whole: bool) -> None:
-    collector = Collector(calls=True, states=True, chains=True, requests=tmp_path / "whole" if whole else None)
+    requests = tmp_path / "whole" if whole else None
+    collector = Collector(calls=True, states=True, chains=True, requests=requests, streams=True)
     try:
         steps = {name: verified(descriptor) for name, descriptor in collector.programs.items()}
     finally:

@@ -122,6 +122,7 @@ def recorded(
     pid = None
     while model and pid is None and serving.poll() is None:
         pid = server_of(folder)
+        time.sleep(0.05)
     asking = in_host(a, *recorder(folder / "client", *client, model=model))
     done = finish(subprocess.Popen(asking, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
     if pid is not None:

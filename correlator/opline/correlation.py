@@ -170,6 +170,7 @@ def _correlate(
             "environment": front.environment(),
             "core": done.summary,
             "losses": done.losses,
+            "plugs": front.plugs(),
             "read_messages": done.messages,
             "recording": source.recording,
             "gaps": [vars(gap) for gap in gaps],

@@ -8,7 +8,7 @@ both its ends, nothing is averaged over merges.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from opline_analyses.runs.run import Run
 
@@ -28,6 +28,18 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
+class Plugs:
+    """How often and how long a device was plugged (opline.readers.plugs), in the whole trace."""
+
+    plugs: int
+    timers: int
+    ios: int  # that the plugs released, without those of timers
+    timer_ios: int
+    plugged_ns: int
+    observed_ns: int  # from the first to the last event of the device's I/Os
+
+
+@dataclass(frozen=True, slots=True)
 class Device:
     """One device: its intervals by name, and what btt's other tables have."""
 
@@ -44,6 +56,7 @@ class Device:
     seek_median: float | None
     depth_avg: float | None  # bios of the device that were queued and not completed, at Q, itself excluded
     depth_max: int | None
+    plugs: Plugs | None  # None where the trace does not tell
     share: dict[str, float]  # of Q2C, 0 to 1: the parts of each bio's own way, which do not overlap
 
 
@@ -125,6 +138,11 @@ def devices(run: Run, chosen: Chosen | None = None) -> list[Device]:
     return [_device(run, dev) for dev in numbers]
 
 
+def _plugs(run: Run, dev: int) -> Plugs | None:
+    told = next((one for one in run.manifest.get("plugs") or () if one["dev"] == dev), None)
+    return None if told is None else Plugs(**{field.name: int(told[field.name]) for field in fields(Plugs)})
+
+
 def _device(run: Run, dev: int) -> Device:
     between = """SELECT queue_ns - lag(queue_ns) OVER (ORDER BY queue_ns, bio_id) v
                  FROM btt_bios WHERE dev = ? AND queue_ns IS NOT NULL"""
@@ -179,5 +197,6 @@ def _device(run: Run, dev: int) -> Device:
         seek_median=_float(seek_median),
         depth_avg=_float(depth_avg),
         depth_max=None if depth_max is None else int(depth_max),
+        plugs=_plugs(run, dev),
         share=_shares(run, dev),
     )

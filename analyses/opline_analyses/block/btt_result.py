@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from opline_analyses.base.result_table import Column, ResultTable, of_items, text
 from opline_analyses.base.text import device_name
 from opline_analyses.block import io_filter
-from opline_analyses.block.btt import ORDER, Device, devices
+from opline_analyses.block.btt import ORDER, Device, Plugs, devices
 from opline_analyses.block.io_sources import requests
 
 if TYPE_CHECKING:
@@ -36,6 +36,10 @@ def _percent(part: float | None) -> str:
     return "" if part is None else f"{100 * part:z.1f}"
 
 
+def _plugged(part: float | None) -> str:
+    return "" if part is None else f"{100 * part:.9f}"
+
+
 def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.1f}"
 
@@ -53,6 +57,11 @@ SEEKS = (
     text("device", "DEV"), Column("seeks", "NSEEKS"), Column("seek_mean", "MEAN", _number),
     Column("seek_median", "MEDIAN", _number), Column("depth_avg", "depth avg", _number),
     Column("depth_max", "depth max"),
+)  # fmt: skip
+PLUGS = (
+    text("device", "DEV"), Column("plugs", "# Plugs"), Column("timers", "# Timer Us"),
+    Column("plugged", "% Time Q Plugged", _plugged), Column("ios", "IOs/Unp", _number),
+    Column("timer_ios", "IOs/Unp(to)", _number),
 )  # fmt: skip
 COLUMNS = (
     text("device"), text("name"), Column("min_ns"), Column("avg_ns", type="f64"), Column("max_ns"), Column("total_ns"),
@@ -88,6 +97,18 @@ def text_lines(found: list[Device], names: dict[int, str]) -> Iterator[Part]:
         numbers = [d.seek_mean, d.seek_median, d.depth_avg, d.depth_max]
         rows.append([device_name(names, d.dev), d.seeks, *numbers])
     yield ResultTable(SEEKS, rows)
+    plugged = [(device_name(names, d.dev), d.plugs) for d in found if d.plugs is not None]
+    if plugged:
+        yield ""
+        yield "plugs, of the whole trace"
+        yield ResultTable(PLUGS, [[name, *_of_plugs(plugs)] for name, plugs in plugged])
+
+
+def _of_plugs(p: Plugs) -> list[float | None]:
+    """The row of a device: I/Os for each plug, for each timer, and the share of the time, 0 to 1."""
+    plugged = p.plugged_ns / p.observed_ns if p.observed_ns else None
+    of_plugs = p.ios / p.plugs if p.plugs else None
+    return [p.plugs, p.timers, plugged, of_plugs, p.timer_ios / p.timers if p.timers else None]
 
 
 def result(found: list[Device], names: dict[int, str]) -> ResultTable:

@@ -18,7 +18,8 @@ Q queued, M merged, G allocated, I inserted, D issued, C completed; in seconds.
 An interval needs both ends. Without an insert, G2D stands for G2I and I2D.
 Shares are of the bios with both Q and C. A bio that the flush of another bio
 served has the D of that flush. The filters choose requests, and the tables are
-of the chosen requests and their bios.
+of the chosen requests and their bios. Plugs are in blktrace's files and
+blkparse's text alone; they are of the whole trace.
 
 examples:
   opline btt run1

@@ -40,7 +40,7 @@ _INTEGERS = ("i64", "u64", "i32", "u32")
 _ROWS = 1 << 16  # of a row group
 _KEPT = (
     "schema", "schema_version", "opline", "created", "reader", "reader_version", "match", "core", "losses", "gaps",
-    "took_ns",
+    "plugs", "took_ns",
 )  # fmt: skip
 _KEPT_OF_RECORDING = (
     "schema", "schema_version", "begin", "end", "event_count", "discarded_count", "completed_before", "completed_after",

@@ -157,6 +157,10 @@ class Bt2Reader:
         """What the trace says was there and is not."""
         return self._known.survey if self._known else {}
 
+    def plugs(self) -> list[dict[str, Any]]:
+        """The events name no device."""
+        return []
+
     def version(self) -> str:
         """babeltrace2's."""
         return self._version

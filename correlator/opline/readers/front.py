@@ -34,6 +34,9 @@ if TYPE_CHECKING:
         def environment(self) -> list[dict[str, Any]]:
             """Path, environment and clock of each trace."""
 
+        def plugs(self) -> list[dict[str, Any]]:
+            """How often and how long each device was plugged (plugs.py); known after reading."""
+
         def version(self) -> str | None:
             """Of the library that decodes; None for our own."""
 

@@ -25,5 +25,9 @@ class LinesReader:
         """How many lines could not be read, and the first of them."""
         return ({"unreadable_lines": self._unreadable} if self._unreadable else {}), self._messages
 
+    def plugs(self) -> list[dict[str, Any]]:
+        """Only blkparse's text names the device of a plug."""
+        return []
+
     def version(self) -> None:
         """Our own: as opline's."""

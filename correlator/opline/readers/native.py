@@ -79,6 +79,10 @@ class NativeReader:
         """How many events the fast path has read, for fields at whole bytes (native/src/ctf/aligned_events.cpp)."""
         return int(self._reader.aligned())
 
+    def plugs(self) -> list[dict[str, Any]]:
+        """The events name no device."""
+        return []
+
     def version(self) -> None:
         """Our own: as opline's."""
 

@@ -33,6 +33,17 @@ MANIFEST = {
     "recording?": (None, RECORDING),
     "gaps?": [_GAP],
     "losses?": _COUNTS,
+    "plugs?": [
+        {
+            "dev": int,
+            "plugs": int,
+            "timers": int,
+            "ios": int,
+            "timer_ios": int,
+            "plugged_ns": int,
+            "observed_ns": int,
+        }
+    ],
     "devices?": [{"dev": int, "name": str, "host": str}],
     "core?": {
         "first_ns?": (int, None),

@@ -14,11 +14,12 @@ import re
 from typing import TYPE_CHECKING
 
 from opline.readers.events import Event, EventsReader, lines_of
+from opline.readers.plugs import Plugs
 from opline.readers.registry import CERTAIN, EVENTS, NO
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import BinaryIO
+    from typing import Any, BinaryIO
 
     from opline.readers.registry import Head
 
@@ -33,6 +34,7 @@ _LINE = re.compile(
 )
 _OTHER = re.compile(_HEAD + r".*+")
 _OLD = re.compile(r" *<- \((?P<dev>\d{1,4},\d{1,7})\) (?P<sector>\d{1,20})")
+_RELEASED = re.compile(r"\] (\d{1,19})$")  # requests, after an unplug
 _LAST = re.compile(r"\[([^][]{0,40})\]$")
 _EVENTS = {
     "Q": "block_bio_queue", "G": "block_getrq", "I": "block_rq_insert", "D": "block_rq_issue",
@@ -70,6 +72,10 @@ class BlkparseReader(EventsReader):
 
     name = "blkparse"
 
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self._plugs = Plugs()
+
     def events(self, file: BinaryIO) -> Iterator[Event | None]:
         """An event for each action. A device that never issues requests (device mapper) completes bios."""
         issuing: set[int] = set()
@@ -78,11 +84,15 @@ class BlkparseReader(EventsReader):
             found = _LINE.fullmatch(line)
             if found is None or found["action"] not in _EVENTS:
                 other = found or _OTHER.fullmatch(line)
+                if other is not None:
+                    self._plug(other, line)
                 if other is not None and other["action"] not in _NOT_OF_REQUESTS:
                     self.not_understood(number, line)
                 continue
             event = self._event(found)
             dev = int(event.fields["dev"])
+            if event.name != "block_split":  # as btt
+                self._plugs.saw(dev, event.ts_ns)
             if event.name == "block_rq_issue":
                 issuing.add(dev)
             elif event.name == "block_rq_complete" and dev not in issuing:
@@ -91,7 +101,6 @@ class BlkparseReader(EventsReader):
 
     def _event(self, found: re.Match[str]) -> Event:
         name = _EVENTS[found["action"]]
-        whole, _, fraction = found["time"].partition(".")
         sector = int(found["sector"] or 0)
         fields: dict[str, int | str] = {
             "dev": self.device(found["dev"]), "sector": sector if sector < 1 << 55 else 0,
@@ -109,8 +118,24 @@ class BlkparseReader(EventsReader):
             fields["new_sector"] = int(found["at"] or 0)
         if old := _OLD.match(found["rest"]):
             fields["old_dev"], fields["old_sector"] = self.device(old["dev"]), int(old["sector"])
-        ts_ns = int(whole) * 10**9 + int(fraction)
-        return Event(ts_ns, name, fields, cpu=None if found["cpu"] is None else int(found["cpu"]))
+        return Event(_time_ns(found), name, fields, cpu=None if found["cpu"] is None else int(found["cpu"]))
+
+    def _plug(self, found: re.Match[str], line: str) -> None:
+        dev, ts_ns = self.device(found["dev"]), _time_ns(found)
+        if found["action"] == "P":
+            self._plugs.plug(dev, ts_ns)
+        elif found["action"] in ("U", "UT"):
+            released = _RELEASED.search(line.rstrip()[-_COMM:])
+            self._plugs.unplug(dev, ts_ns, int(released[1]) if released else 0, found["action"] == "UT")
+
+    def plugs(self) -> list[dict[str, Any]]:
+        """Of each device that was plugged."""
+        return self._plugs.told()
+
+
+def _time_ns(found: re.Match[str]) -> int:
+    whole, _, fraction = found["time"].partition(".")
+    return int(whole) * 10**9 + int(fraction)
 
 
 _COMM = 40  # characters: a thread's name in brackets

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from opline import _core
 from opline.errors import TraceError
 from opline.readers import pipes
+from opline.readers.plugs import Plugs
 from opline.readers.registry import CERTAIN, EVENTS, NO
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ CALLED, HAS, MODEL = "blktrace's files", EVENTS, "generic"
 SLICE = 1 << 13  # events
 MAGIC, VERSION = 0x65617400, 7
 _FORMAT = "IIQQIIIIIHH"
+_SPLIT, _PLUG, _UNPLUG, _UNPLUG_TIMER = 13, 9, 10, 11
 _CGROUP = 1 << 8  # of the action: an 8-byte cgroup ID comes first in what follows
 _NOTIFY = 1 << 10  # of the category: a note, not an event
 _PROCESS, _TIMESTAMP = 0, 1
@@ -147,6 +149,7 @@ class BlktraceReader:
         self._names: dict[int, str] = {}
         self._origin: int | None = None
         self._read = 0
+        self._plugs = Plugs()
 
     def read(self, consumer: _core.Core | _core.Printer | _core.Dropper) -> Iterator[float | None]:
         """Push all events, in slices; each ``next()`` gives the share of the bytes read so far, None of a pipe."""
@@ -182,7 +185,10 @@ class BlktraceReader:
                 consumer.discarded(stream, before[1], ts_ns, sequence - before[0] - 1, False)
             last[cpu] = sequence, ts_ns
             if number not in _EVENTS:
+                self._plug(number, dev, ts_ns, more)
                 continue
+            if number != _SPLIT:  # as btt
+                self._plugs.saw(dev, ts_ns)
             event = _EVENTS[number]
             if event == "block_rq_issue":
                 issuing.add(dev)
@@ -203,6 +209,12 @@ class BlktraceReader:
         if not pushed:
             raise TraceError(f"{self._paths[0]} has no event of a request: nothing was traced.")
         consumer.finish()
+
+    def _plug(self, number: int, dev: int, ts_ns: int, more: bytes) -> None:
+        if number == _PLUG:
+            self._plugs.plug(dev, ts_ns)
+        elif number in (_UNPLUG, _UNPLUG_TIMER):
+            self._plugs.unplug(dev, ts_ns, int.from_bytes(more[:8], "big"), number == _UNPLUG_TIMER)
 
     def _records(self, path: str) -> Iterator[tuple[int, int, int, int, int, int, int, int, int, bytes]]:
         """The events of a file, in its order; notes are taken in on the way. What is cut off or damaged is counted."""
@@ -263,6 +275,10 @@ class BlktraceReader:
         """How many files are missing, or were not read to their end."""
         counts = {"streams_missing": len(self._missing), "damaged_streams": self._cut}
         return {name: count for name, count in counts.items() if count}, self._messages
+
+    def plugs(self) -> list[dict[str, Any]]:
+        """Of each device that was plugged."""
+        return self._plugs.told()
 
     def version(self) -> None:
         """Our own: as opline's."""

@@ -15,6 +15,7 @@ import json
 import os
 import select
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -24,6 +25,18 @@ from typing import Any
 
 PROGRAM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 PATIENCE = 60.0
+
+
+def end_group(leader: int) -> None:
+    """Ends what is left of a process's group: a browser's services outlive the browser, and write into its profile."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            os.killpg(leader, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+        assert time.monotonic() < until, "the browser's services do not end"
+        time.sleep(0.01)
 
 
 class Browser:
@@ -47,6 +60,7 @@ class Browser:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            start_new_session=True,
         )
         os.close(theirs_read)
         os.close(theirs_write)
@@ -66,7 +80,8 @@ class Browser:
         os.close(self._read)
         self._process.terminate()
         self._process.wait(PATIENCE)
-        shutil.rmtree(self._profile, ignore_errors=True)
+        end_group(self._process.pid)
+        shutil.rmtree(self._profile)
 
     def call(self, method: str, session: str | None = None, **parameters: Any) -> dict[str, Any]:
         """A command's result."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from opline import memory
 from opline.errors import OplineError
 from opline.readers.threads import number_of_threads
-from opline.talk import explaining, talk
+from opline.talk import explaining, progressing, talk
 from opline_analyses.base import interrupts
 from opline_analyses.command_map import everything, modules, overview, questions
 
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 
 _DRAWING = ("graph", "heatmap", "live", "plot", "record")  # the others' -o is of text; of the last a directory
+# Commands that print once they know all, and those that write as they go: a terminal that gets rows needs no line.
+_TELLING, _WRITING = ("compare", "coverage", "graph", "report", "stages", "why"), ("csv", "export")
 _READ, _WRITTEN = ("run", "run2", "trace"), ("output", "per_op", "save", "junit", "plot")  # arguments of commands
 
 
@@ -173,7 +175,8 @@ def _dispatch(argv: Sequence[str]) -> int:
     if name not in _DRAWING:
         refuse_picture(getattr(args, "output", None), name)
     is_csv = name == "csv" or getattr(args, "csv", False) is True
-    with explaining(args.verbose), _threads(args.threads), escaped_on_terminals(is_csv):
+    telling = name in _TELLING or (name in _WRITING and not sys.stdout.isatty())
+    with explaining(args.verbose), _threads(args.threads), escaped_on_terminals(is_csv), progressing(telling, name):
         return command.run(args)
 
 

@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import json
-import sys
-import time
 from typing import TYPE_CHECKING
 
 from opline import _core, losses
 from opline.readers.native import NativeReader
-from opline.talk import explain
+from opline.talk import Progress, explain
 from opline.values import Value
 
 if TYPE_CHECKING:
@@ -21,27 +19,6 @@ if TYPE_CHECKING:
     from opline.readers.front import Front
 
     Unreadable: TypeAlias = Sequence[Mapping[str, Any]]  # as NativeReader.survey() has them
-
-
-class Progress:
-    """A line on stderr that says how far it is, where stderr is a terminal."""
-
-    def __init__(self, on: bool) -> None:
-        self._on = on and sys.stderr.isatty()
-        self._next = time.monotonic() + 0.5
-
-    def show(self, events: int, share: float | None) -> None:
-        now = time.monotonic()
-        if self._on and now >= self._next:
-            self._next = now + 0.2
-            how_far = "" if share is None else f" {share:4.0%}"
-            sys.stderr.write(f"\rcorrelating{how_far}, {events:,} events ")
-            sys.stderr.flush()
-
-    def clear(self) -> None:
-        if self._on:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
 
 
 class ReadAgainError(Exception):
@@ -73,7 +50,7 @@ def push(
     """All events through the core; ``after_slice`` is called now and then. ``gaps`` are losses, too. ``unreadable``:
     what an earlier reading met. Raises ReadAgainError.
     """
-    line = Progress(progress)
+    line = Progress(progress, "correlating")
     survey = front.survey()
     known = [*survey.get("unreadable", ())] or [*unreadable]
     _say_missing(survey, core)
@@ -81,7 +58,7 @@ def push(
         core.unreadable(part["host"], part["kernel"], part["channel"], part["begin_ns"], part["end_ns"])
     try:
         for share in front.read(core):
-            line.show(core.events_seen(), share)
+            line.show(share, f", {core.events_seen():,} events")
             after_slice()
     finally:
         line.clear()

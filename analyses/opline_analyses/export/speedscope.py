@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 import opline
 from opline.scratch import scratch
-from opline.talk import shown
+from opline.talk import passing, shown
 from opline_analyses.export.json_list import write_list
 from opline_analyses.ops.stages import select_counted
 from opline_analyses.runs.run import Run
@@ -62,7 +62,8 @@ def about(run: Run) -> dict[str, Any]:
 def _parts(run: Run, op_class: str | None) -> Iterator[tuple[str, str, int]]:
     """Thread, stage and ns of each part of the class's ops that count; some thousand ops at a time."""
     found = run.con.execute(_OPS, [op_class]).fetchnumpy()["op_id"]
-    for first in range(0, len(found), _CHUNK_OPS):
+    firsts = range(0, len(found), _CHUNK_OPS)
+    for first in passing(firsts, len(firsts)):
         ids = found[first : first + _CHUNK_OPS]
         some = "SELECT unnest(?::BIGINT[]) AS op_id, unnest(range(?)) AS place"
         run.con.execute(f"CREATE OR REPLACE TEMP TABLE chunk AS {some}", [ids.tolist(), len(ids)])

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 from opline.steps import STEPS
+from opline.talk import passing
 from opline_analyses.ops.waited import InWait
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
@@ -234,7 +235,8 @@ def read_chunks(
     run: Run, ids: Sequence[int], with_blocks: bool = True, with_transitions: bool = True, with_states: bool = True
 ) -> Iterator[list[OpDetail]]:
     """The ops of these numbers in their order, CHUNK_OPS at a time."""
-    for start in range(0, len(ids), CHUNK_OPS):
+    starts = range(0, len(ids), CHUNK_OPS)
+    for start in passing(starts, len(starts)):
         yield list(_chunk(run, list(ids[start : start + CHUNK_OPS]), with_blocks, with_transitions, with_states))
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from opline import _core
 from opline.errors import OplineError
+from opline.talk import passing
 from opline.values import Value
 from opline_analyses.base.text import pasted
 from opline_analyses.runs.columns import batches, filled, numbers, plain
@@ -127,7 +128,8 @@ def counted_ranges(run: Run, ops: int | None = None) -> Iterator[tuple[int, int]
     low, high = run.row("SELECT min(op_id), max(op_id) FROM counted")
     if low is None:
         return
-    for first in range(low, high + 1, ops):
+    firsts = range(low, high + 1, ops)
+    for first in passing(firsts, len(firsts)):
         yield first, first + ops - 1
 
 

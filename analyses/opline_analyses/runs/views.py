@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from opline.errors import OplineError
 from opline.paths import stored
 from opline.store.schema import BY_NAME, TABLES
+from opline.talk import asking
 from opline_analyses.runs.database import in_memory
 
 if TYPE_CHECKING:
@@ -135,7 +136,8 @@ class Connection:
     def execute(self, sql: str, parameters: Sequence[object] = ()) -> duckdb.DuckDBPyConnection:
         """As DuckDB's. Raises OplineError for a damaged table."""
         self._prepare(sql)
-        return self._con.execute(stored(sql), [stored(p) if isinstance(p, str) else p for p in parameters])
+        with asking():
+            return self._con.execute(stored(sql), [stored(p) if isinstance(p, str) else p for p in parameters])
 
     def sql(self, sql: str, parameters: Sequence[object] = ()) -> duckdb.DuckDBPyRelation:
         """As DuckDB's. Raises OplineError for a damaged table."""

@@ -48,7 +48,8 @@ static inline int tell_stream(u64 sock, u8 step, u64 end, u32 bytes) {
     return 0;
 }
 
-// With the socket's lock, before a byte is written. How many will be is not known.
+// With the socket's lock, before a byte is written; how many will be is not known. Once for each segment of a call
+// (tcp_sendmsg_locked() of net/ipv4/tcp.c, Linux 6.16).
 int on_tcp_sendmsg_locked(struct bpf_raw_tracepoint_args *ctx) {
     return tell_stream(ctx->args[0], TCP_SEND, O_TCP_WRITTEN, 0);
 }

@@ -383,7 +383,7 @@ TABLES: tuple[TableSpec, ...] = (
     _table(
         "tcp",
         "call on a TCP stream (`opline record --tcp`)",
-        ("ts_ns", "i64", "Begin of the call to send; end of the call to receive."),
+        ("ts_ns", "i64", "Before the call writes the first byte of a segment; end of the call to receive."),
         ("direction", "dict", "send or receive."),
         ("local", "dict", "Address and port of this end."),
         ("peer", "dict", "Address and port of the other end."),

@@ -9,14 +9,18 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shlex
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from tests.lib.browser import PROGRAM, Page
 from tests.lib.recorded import Correlated, RunOf
 from tests.page.test_report import hostile_run
 
+from opline_analyses.base.colours import HUES
 from opline_analyses.cli import main
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium here: ./check --browser installs it")
@@ -242,3 +246,39 @@ def test_values_are_copied(demo: Correlated, opened: Callable[..., Page]) -> Non
     copied = page.ask("window.copied")[1]
     assert copied == page.ask(f"({row}).children[6].dataset.v") and int(copied) > 0
     page.wait(f"document.getElementById('said').textContent === 'copied: {copied}'")
+
+
+def test_a_legend_names_the_kinds_that_are_there(demo: Correlated, opened: Callable[..., Page]) -> None:
+    page = opened(demo.path)
+    entries = "[...document.querySelectorAll('.legend > span')].map(e => e.textContent)"
+    kinds = "[...document.querySelectorAll('#stages td.kind')].map(e => e.textContent).filter(Boolean)"
+    *named, shades = page.ask(entries)
+    assert set(named) == set(page.ask(kinds)) and len(named) > 2 and shades.startswith("shades")
+    colours = [
+        list(map(int, re.findall("[0-9]+", c)))
+        for c in page.ask(
+            "[...document.querySelectorAll('.legend .swatch')].map(e => getComputedStyle(e).backgroundColor)"
+        )
+    ]
+    assert colours == [[*bytes.fromhex(HUES[kind][0][1:])] for kind in named]
+    half = "(({ first_ns: first, span_ns: end }) => [first, (first + end) / 2, 0, 9007199254740991])"
+    page.ask(f"(opline.update({{ region: opline.page.runs[0].snapped({half}(opline.page.runs[0].head)) }}), 1)")
+    page.frame()
+    assert page.ask(entries)[-2] == "less than the other ops"
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_the_cost_of_the_recording_is_said_where_it_is_known(
+    known: bool, demo: Correlated, opened: Callable[..., Page], tmp_path: Path
+) -> None:
+    run = Path(shutil.copytree(demo.path, tmp_path / "run"))
+    manifest = json.loads((run / "manifest.json").read_text())
+    command = {"begin_monotonic_ns": 1_000_000_000, "end_monotonic_ns": 3_000_000_000}
+    manifest["recording"] = {"command": command}
+    if known:
+        manifest["recording"] |= {"event_count": 6000, "trace_bytes": 300_000}
+        manifest["recording"]["collector"] = {"cpu_ns": 4_000_000, "sent": {"request": 1500, "off_cpu": 500}}
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    said = opened(run).ask("document.querySelector('#facts .cost')?.textContent")
+    wanted = "3,000 events/s, 50 bytes each, collectors' CPU 0.004 s, 2,000 ns each of theirs."
+    assert said == (wanted if known else None)

@@ -7,10 +7,19 @@ from __future__ import annotations
 
 _COUNTS = {"*": int}
 _GAP = {"loss": str, "why": str, "from_ns": (int, None), "to_ns": (int, None), "count": int}
+_COLLECTOR = (None, {"cpu_ns?": (int, None), "sent?": (int, None, _COUNTS)})
 
 RECORDING = {
     "model?": (None, {"argument": str}),
-    "command?": {"argv?": [str], "cwd?": str, "begin_monotonic_ns?": (int, None)},
+    "command?": {
+        "argv?": [str],
+        "cwd?": str,
+        "begin_monotonic_ns?": (int, None),
+        "end_monotonic_ns?": (int, None),
+    },
+    "event_count?": (int, None),
+    "trace_bytes?": (int, None),
+    **{f"{name}?": _COLLECTOR for name in ("collector", "probes", "rings")},
     "begin?": (None, {"wall?": str}),
     "end?": (None, {"wall?": str}),
     "devices?": [{"dev": int, "name": str, "queues?": (None, [[int]]), "fua?": (bool, None)}],

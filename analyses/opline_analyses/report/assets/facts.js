@@ -101,6 +101,9 @@ export function drawFacts(runs) {
           `${
             head.tainted && !head.counts_tainted ? ': drawn, and not counted in the sums' :
                                                    ''}. The clock of the run is ${head.start_ns} ns at 0 s.`),
+      head.cost ? el('h3', {}, `${title}cost of recording`) : null,
+      head.cost ? el('p', { className: 'cost' }, `${head.cost}.`) : null,
+      head.cost ? el('h3', {}, `${title}what the page holds`) : null,
       el('p', {},
         run.full ? 'The page holds every stage of every op, to the nanosecond.' :
         run.asked ? 'The page asks its server for what is looked at: the cells of the time shown, each op in full, ' +

@@ -74,7 +74,20 @@ export function drawStages(head, sums, rest, labels, waiting = false) {
   parts.push(el('p', { className: 'law', 'data-law': sums.latency },
     `${exact(attributed)} in stages + ${exact(sums.unattributed)} unattributed = ${exact(sums.latency)} latency of ${
       count(na)} ops`));
+  if (rows.some((r) => r.kind)) parts.push(legend(head, rows, both));
   host.replaceChildren(...parts);
+}
+
+/** What colours and patterns mean: the kinds of these rows, and how their bars are drawn. */
+function legend(head, rows, both) {
+  const kinds = new Set(rows.map((r) => r.kind));
+  const less = bar(1, 'var(--bars)');
+  less.classList.add('less');
+  const entries = head.kinds.filter(([kind]) => kinds.has(kind))
+    .map(([kind, colour]) => [swatch({ kind, colour }), kind]);
+  if (both) entries.push([less, 'less than the other ops']);
+  return el('p', { className: 'legend', 'aria-label': 'colours' },
+    entries.map(([mark, text]) => el('span', {}, mark, text)), el('span', {}, 'shades: stages of one kind'));
 }
 
 const swatch = (row) => {

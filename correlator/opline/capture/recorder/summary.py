@@ -10,6 +10,7 @@ from opline.capture.bpf.bridge import pid_namespace
 from opline.capture.directory.recording import Recording
 from opline.capture.lttng.recipe import DEFAULT_GLOBS
 from opline.capture.machine.space import format_bytes
+from opline.cost import cost_of
 
 
 def _counts(note: Recording) -> str:
@@ -120,18 +121,9 @@ def _probes(report: dict[str, Any]) -> list[str]:
 def _cost(note: Recording) -> list[str]:
     """What the recording came to per second and event, and what its collectors took. What is not known is absent."""
     begin, end = note.command.begin_monotonic_ns, note.command.end_monotonic_ns
-    total = note.event_count()
-    parts = []
-    if total and begin is not None and end is not None and end > begin:
-        parts.append(f"{total * 1_000_000_000 // (end - begin):,} events/s")
-    if total and note.trace_bytes is not None:
-        parts.append(f"{note.trace_bytes / total:.0f} bytes each")
-    sides = [report for report in (note.collector, note.probes, note.rings) if report]
-    cpu_ns = sum(int(report.get("cpu_ns", 0)) for report in sides)
-    sent = sum(sum(report["sent"].values()) for report in sides if isinstance(report.get("sent"), dict))
-    if cpu_ns and sent:
-        parts.append(f"collectors' CPU {cpu_ns / 1e9:.3f} s, {cpu_ns // sent:,} ns each of theirs")
-    return [f"cost: {', '.join(parts)}"] if parts else []
+    lasted_ns = None if begin is None or end is None else end - begin
+    text = cost_of(note.event_count(), note.trace_bytes, lasted_ns, (note.collector, note.probes, note.rings)).text()
+    return [f"cost: {text}"] if text else []
 
 
 def summary_lines(note: Recording, directory: Path) -> list[str]:

@@ -13,10 +13,31 @@ from functools import cache
 
 from generate import command_modules
 from opline_analyses.cli import parser_of
+from opline_analyses.commands.engines import HELP as OF_ENGINES
 from opline_analyses.commands.vocabulary import FILTERS, VOCABULARY
 
 ALWAYS = ("--help", "--threads", "--verbose")  # options of all commands
-COMMON = 6  # an argument with the same help in so many commands is described once
+COMMON = 3  # an argument with the same help in so many commands is described once
+SETS = {  # of common options: what a command's list says where it has all of them
+    "INPUT": ["--model", "--period", "--reader", "--extents", "--all-programs", "--max-loss"],
+    "FILTERS": [
+        "--device",
+        "--major",
+        "--host",
+        "--size",
+        "--comm",
+        "--pid",
+        "--tid",
+        "--cgroup",
+        "--object",
+        "--class",
+        "--since",
+        "--until",
+        "--window",
+        "--at",
+        "--latency",
+    ],
+}
 MEANINGS = {
     **VOCABULARY,
     "--at": "the middle of `--window`; alone: ops in flight at T",
@@ -45,7 +66,22 @@ def common_arguments() -> dict[tuple[str, str], str]:
                 choices = f"{{{','.join(map(str, action.choices))}}}" if action.choices else ""
                 value = (action.metavar or choices) if action.nargs != 0 else ""
                 written[key] = f"{', '.join(action.option_strings)} {value}".strip()
-    return {key: written[key] for key, commands in count.items() if commands >= COMMON}
+    usual: dict[str, str] = {}  # the help that most commands have: another one of that name stays where it is
+    for (name, text), _ in count.most_common():
+        usual.setdefault(name, text)
+    return {
+        key: written[key]
+        for key, commands in count.items()
+        if commands >= COMMON and (key[0] in MEANINGS or usual[key[0]] == key[1])
+    }
+
+
+def listed(options: list[str]) -> list[str]:
+    """Common options, those of a whole set as its name."""
+    for name, ones in reversed(SETS.items()):
+        if set(ones) <= set(options):
+            options = [name, *(option for option in options if option not in ones)]
+    return options
 
 
 def usage_of(parser: argparse.ArgumentParser) -> str:
@@ -73,7 +109,12 @@ def command_pages() -> None:
                 action.help = argparse.SUPPRESS if action.option_strings else None
         parser.usage = usage_of(parser).replace("%", "%%")
         shown = parser.format_help().rstrip().replace("usage: ", "", 1)
-        also = f"\n\ncommon options:\n{textwrap.fill(' '.join(common), 98)}" if common else ""
+        shown = shown.replace(f"\n{OF_ENGINES}", "")
+        also = (
+            f"\n\ncommon options:\n{textwrap.fill(' '.join(listed(common)), 98, break_on_hyphens=False)}"
+            if common
+            else ""
+        )
         print(f"## opline {module.NAME}\n\n```text\n{shown}{also}\n```\n")
 
 
@@ -86,6 +127,9 @@ def vocabulary() -> None:
             print(f"| `{written}` | {MEANINGS.get(name, meaning)} |")
             seen.add(name)
     print()
+    for name, ones in SETS.items():
+        print(f"{name}: {' '.join(f'`{option}`' for option in ones)}\n")
+    print(f"`{OF_ENGINES.strip().replace(':', '`:', 1)}\n")
 
 
 def lacks() -> None:

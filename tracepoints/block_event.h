@@ -30,6 +30,7 @@ enum block_kind {
     KIND_URING,    // of an io_uring request: uring.bpf.c; which step is in `call`
     KIND_FOLLOW,   // a thread that is not of the recorded processes is followed, or no longer: wakers.bpf.c
     KIND_TCP,      // a call sends or receives in a TCP stream: tcp.bpf.c; which one is in `call`
+    KIND_INSTEAD,  // who ran while a thread waited for the CPU: states.bpf.c
     KIND_COUNT
 };
 
@@ -75,7 +76,8 @@ struct block_event {
             __u16 waker_irq, waker_waker_irq;
         };
         // of a system call; of its exit the first is the result; of who a thread is: threads.bpf.c; of one that is
-        // followed the first is its start; of a TCP stream: tcp.bpf.c
+        // followed the first is its start; of who ran instead: the thread, and how long;
+        // of a TCP stream: tcp.bpf.c
         __u64 args[6];
     };
     union {

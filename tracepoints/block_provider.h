@@ -61,6 +61,7 @@ static uint64_t enabled_mask(void) {
     mask |= lttng_ust_tracepoint_enabled(tcp, send) || lttng_ust_tracepoint_enabled(tcp, receive)
                 ? UINT64_C(1) << KIND_TCP
                 : 0;
+    mask |= lttng_ust_tracepoint_enabled(sched, ran_instead) ? UINT64_C(1) << KIND_INSTEAD : 0;
     mask |= uring_enabled() ? UINT64_C(1) << KIND_URING : 0;
     return mask;
 }
@@ -151,6 +152,7 @@ static bool pass_event(const struct block_event *e, uint64_t seq) {
         PASS(KIND_UNPLUG, block_unplug);
         PASS_OF(sched, KIND_OFF_CPU, off_cpu);
         PASS_OF(sched, KIND_FOLLOW, follow);
+        PASS_OF(sched, KIND_INSTEAD, ran_instead);
     case KIND_PROCESS:
         return pass_process(e, seq);
         PASS_OF(sched, KIND_THREAD, process_thread);
@@ -185,7 +187,7 @@ static bool pass_lost(uint64_t time_ns, int32_t cpu, uint64_t count, const char 
 }
 
 // One of those that may fill half of the ring buffer at most.
-static inline bool gives_way(const struct block_event *e) { return e->kind == KIND_OFF_CPU; }
+static inline bool gives_way(const struct block_event *e) { return e->kind == KIND_OFF_CPU || e->kind == KIND_INSTEAD; }
 
 static bool pass_lost_states(uint64_t time_ns, uint64_t until_ns, int32_t cpu, uint64_t count) {
     if (!bridge_is_open() || !lttng_ust_tracepoint_enabled(sched, lost)) return false;

@@ -9,6 +9,8 @@
 //             `waker_on_at`, `waker_off_at`, `waker_woken_at`, `waker_prev_state`, `waker_waker_tid`, `waker_waker_irq`: its own last wait, which ended
 //             at `waker_on_at` (0, -1, 65535: not known). `level`: 0, or how far the thread is from the recorded processes (wakers.bpf.c).
 //             `stack`, `waker_stack`: numbers of stacks.json (stacks.bpf.c; -1: none)
+//   ran_instead   `tid`, whose off_cpu comes next, waited for its CPU while that ran `ran_tid` of process `ran_pid`: for the last `ran_ns`, which are
+//             half of that wait or more. Not told of short waits (states.bpf.c)
 //   follow    `tid` of process `pid`, which began at `start_ns` and is not of the recorded processes, is followed from here on, `level` wake-ups away
 //             from them; -1: no longer
 //   follow_lost   as lost, of off_cpu events with a `level` of 1 and more
@@ -67,6 +69,18 @@ LTTNG_UST_TRACEPOINT_EVENT(sched, off_cpu,
         lttng_ust_field_integer(uint16_t, waker_waker_irq, e->waker_waker_irq)
         lttng_ust_field_integer(int32_t, stack, e->stack ? (int32_t)e->stack : -1)
         lttng_ust_field_integer(int32_t, waker_stack, e->waker_stack ? (int32_t)e->waker_stack : -1)))
+
+LTTNG_UST_TRACEPOINT_EVENT(sched, ran_instead,
+    LTTNG_UST_TP_ARGS(const struct block_event *, e, uint64_t, seq_number),
+    LTTNG_UST_TP_FIELDS(
+        lttng_ust_field_integer(uint64_t, ktime, e->ktime)
+        lttng_ust_field_integer(uint16_t, cpu, e->cpu)
+        lttng_ust_field_integer(uint64_t, seq, seq_number)
+        lttng_ust_field_integer(int32_t, tid, (int32_t)e->tid)
+        lttng_ust_field_integer(int32_t, ran_tid, (int32_t)e->args[0])
+        lttng_ust_field_integer(int32_t, ran_pid, (int32_t)e->pid)
+        lttng_ust_field_array_text(char, ran_comm, e->comm, 16)
+        lttng_ust_field_integer(uint64_t, ran_ns, e->args[1])))
 
 LTTNG_UST_TRACEPOINT_EVENT(sched, follow,
     LTTNG_UST_TP_ARGS(const struct block_event *, e, uint64_t, seq_number),

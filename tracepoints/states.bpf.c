@@ -13,7 +13,7 @@
 
 #ifdef A_sched_switch_prev
 
-static inline struct block_event *reserve_state(const struct thread_wait *t) {
+static inline struct block_event *reserve_state(const struct thread_wait *t, u8 kind) {
     struct bridge_cpu *cpu = this_cpu();
     if (!cpu) return 0;
     if (t->level && !within_budget(cpu, t)) {
@@ -33,12 +33,49 @@ static inline struct block_event *reserve_state(const struct thread_wait *t) {
     e->ktime = now_ns();
     e->lost = cpu->lost;
     e->cpu = bpf_get_smp_processor_id();
-    e->kind = KIND_OFF_CPU;
+    e->kind = kind;
     return e;
 }
 
+#ifdef O_TASK_ARRIVAL
+
+#define INSTEAD_LEAST_NS 20000
+#define STATE_PREEMPTED 256
+
+// The current thread leaves the CPU to `task`. Did it run half of the time, or more, in which that waited for the CPU?
+// The kernel keeps since when a thread has its CPU, or waits for one (sched_info): both on the CPU's own clock, so only
+// their difference says something here.
+static inline void tell_instead(u64 task, u32 tid, const struct thread_wait *t) {
+    u32 ran = (u32)current_ids();
+    u64 woken = t->woken_at > t->on_at ? t->woken_at : 0;
+    if (!ran || !wanted(KIND_INSTEAD) || !(woken || !t->state || t->state == STATE_PREEMPTED)) return;
+    u64 since = woken > t->off_at ? woken : t->off_at;
+    s64 waited = now_ns() - since;
+    if (!since || waited < INSTEAD_LEAST_NS) return;
+    u64 queued = pointer_at(task + O_TASK_QUEUED), arrived = pointer_at(bpf_get_current_task() + O_TASK_ARRIVAL);
+    if (!queued || !arrived) return;
+    s64 late = arrived - queued, ran_ns = late > 0 ? waited - late : waited;
+    if (ran_ns * 2 < waited) return;
+    struct block_event *e = reserve_state(t, KIND_INSTEAD);
+    if (!e) return;
+    e->tid = tid;
+    e->pid = current_ids() >> 32;
+    e->args[0] = ran;
+    e->args[1] = ran_ns;
+    e->level = t->level;
+    bpf_get_current_comm(e->comm, sizeof(e->comm));
+    events.ringbuf_submit(e, RB_NO_WAKEUP);
+}
+
+#else
+
+static inline void tell_instead(u64 task, u32 tid, const struct thread_wait *t) {}
+
+#endif
+
 static inline void came_back(u64 task, u32 tid, struct thread_wait *t) {
-    struct block_event *e = reserve_state(t);
+    tell_instead(task, tid, t);
+    struct block_event *e = reserve_state(t, KIND_OFF_CPU);
     u64 now = e ? e->ktime : now_ns();
     if (t->woken_at <= t->on_at) t->woken_at = 0;  // that was before it ran the last time
     if (!t->woken_at) no_waker(t);

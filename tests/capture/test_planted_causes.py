@@ -43,6 +43,7 @@ TOLD: dict[str, Callable[[Row], bool]] = {
     "journal": lambda row: row["cause"] == "journal commit" and (row["path"] or "").startswith("jbd2/"),
     "page": lambda row: row["cause"] == "page under write-back",
     "frozen": lambda row: row["cause"] == "queue frozen",
+    "cpu": lambda row: (row["kind"], row["instead_comm"], row["path"]) == ("cpu", "cpuhog", None),
     "stop": lambda row: (row["cause"], row["kind"], row["comm"]) == ("stopped", "stopped", "stopper"),
 }
 #: Causes that one fault alone has. The file system of `page` and `journal` does as it likes.
@@ -72,9 +73,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
 
 def rows_of(run: Run) -> dict[str, dict[int, list[Row]]]:
     """The rows of `waits` of each op of each fault."""
-    sql = """SELECT o.class, o.op_id, w.kind, w.path, w.comm, w.cause, w.duration_ns
+    sql = """SELECT o.class, o.op_id, w.kind, w.path, w.comm, w.cause, w.instead_comm, w.duration_ns
         FROM ops o LEFT JOIN waits w USING (op_id)"""
-    names = ("kind", "path", "comm", "cause", "duration_ns")
+    names = ("kind", "path", "comm", "cause", "instead_comm", "duration_ns")
     found: dict[str, dict[int, list[Row]]] = {}
     for fault, op_id, *values in run.rows(sql):
         there = found.setdefault(fault, {}).setdefault(op_id, [])
@@ -102,6 +103,8 @@ def test_no_fault_is_named_where_it_was_not_planted(run: Run) -> None:
             if other != fault:
                 wrong = [row for rows in ops.values() for row in rows if row["cause"] == cause]
                 assert not wrong, (fault, other)
+    hogged = {fault for fault, ops in found.items() if any(TOLD["cpu"](row) for rows in ops.values() for row in rows)}
+    assert hogged == {"cpu"}
     assert {row["cause"] for rows in found["direct"].values() for row in rows} <= {"direct I/O", None}
 
 
@@ -127,6 +130,7 @@ def test_one_op_is_told_in_words(run: Run) -> None:
     assert "futex: holder → sleep" in words("futex")
     assert "kernel rwsem: freezer → sleep" in words("rwsem")
     assert "queue frozen" in words("frozen")
+    assert "cpuhog" in words("cpu")
 
 
 def test_the_stacks_of_waits_are_exported(run: Run, tmp_path: Path) -> None:

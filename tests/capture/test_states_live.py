@@ -15,6 +15,7 @@ from tests.lib.recorded import Correlated, Row
 from opline.correlation import correlate
 from opline.model import load_model
 from opline_analyses.cli import main
+from opline_analyses.runs.run import open_run
 
 pytestmark = pytest.mark.live
 STATES = ("on_cpu_ns", "runnable_ns", "blocked_io_ns", "blocked_ns")
@@ -82,6 +83,23 @@ def test_a_thread_that_shares_its_cpu_waits_for_it(recorded: tuple[Path, list[in
     d2c = [s for s in known if s["stage"] == "D2C"]
     assert sum(s["blocked_io_ns"] for s in d2c) > 0
     assert any(s["woken_by_tid"] is not None for s in (*d2c, *reap))
+
+
+def hogged(folder: Path) -> list[int | None]:
+    """Who ran instead, of each wait for a CPU of 1 ms or more."""
+    sql = "SELECT instead_tid FROM waits WHERE kind = 'cpu' AND depth = 0 AND duration_ns >= 1000000"
+    with open_run(folder / "run") as run:
+        return [tid for (tid,) in run.rows(sql)]
+
+
+def test_it_says_who_ran_instead(recorded: tuple[Path, list[int], Correlated], tmp_path: Path) -> None:
+    """On a machine that does much else, others run there, too."""
+    folder, (pid, busy), _ = recorded
+    assert busy in hogged(folder)
+    assert pid not in hogged(folder)
+    pid, busy = record(tmp_path, "--no-chains")
+    assert busy in hogged(tmp_path)
+    assert pid not in hogged(tmp_path)
 
 
 def test_the_recorded_processes_alone_are_in_it(recorded: tuple[Path, list[int], Correlated]) -> None:

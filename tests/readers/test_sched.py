@@ -245,6 +245,7 @@ def test_perfs_names_are_known_too() -> None:
 
 FROM_BPF = {
     "sched:off_cpu": ("tid", "off_at", "prev_state", "woken_at", "waker_tid"),
+    "sched:ran_instead": ("tid", "ran_tid", "ran_ns"),
     "sched:lost": ("until", "count"),
     "block:lost": ("count",),
 }
@@ -302,6 +303,31 @@ def test_states_come_from_bpf_too(state: int, woken_at: int, states: list[int]) 
     (stage,) = bpf.stages()
     assert [stage[k] for k in STATES] == states
     assert stage["woken_by_tid"] == (9 if woken_at else None)
+
+
+@pytest.mark.parametrize(
+    ("at", "ran_ns", "begin", "instead"),
+    [
+        (33, 8, 20, 8),  # of 9 ns
+        (33, 5, 20, 8),
+        (33, 2, 20, None),  # less than half: another thread may have run longer
+        (33, 5, 24, 8),
+        (24, 8, 20, None),  # of an earlier wait
+        (33, 4, 30, 8),  # the op begins in the wait: of the last 4 ns
+    ],
+)
+def test_bpf_says_who_ran_instead(at: int, ran_ns: int, begin: int, instead: int | None) -> None:
+    bpf = FromBpf()
+    bpf.event(10, "sched:off_cpu", tid=5, off_at=2, prev_state=1, woken_at=4, waker_tid=9)
+    if begin < 25:
+        bpf.op(begin, 40)
+    bpf.event(at, "sched:ran_instead", tid=5, ran_tid=8, ran_ns=ran_ns)
+    if begin > 25:
+        bpf.op(begin, 40)
+    bpf.event(34, "sched:off_cpu", tid=5, off_at=25, prev_state=256, woken_at=0, waker_tid=-1)
+    bpf.end()
+    (wait,) = bpf.tables()["waits"]
+    assert (wait["kind"], wait["instead_tid"]) == ("cpu", instead)
 
 
 @pytest.mark.parametrize("how", ["states given up", "ring full", "discarded", "discarded elsewhere"])

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
@@ -247,6 +248,35 @@ static void thaw_worker(void) {
     thaw();
 }
 
+// A real-time thread on the victim's CPU takes that away. The victim is one, too, so that nobody comes between them.
+static sem_t hog_begins;
+static void be_real_time(int priority) {
+    const struct sched_param param = {.sched_priority = priority};
+    check(pthread_setschedparam(pthread_self(), SCHED_FIFO, &param) == 0, "SCHED_FIFO");
+}
+static void *hogs(void *unused) {
+    struct timespec now, began;
+    prctl(PR_SET_NAME, "cpuhog");
+    be_real_time(2);
+    while (sem_wait(&hog_begins) == 0) {
+        clock_gettime(CLOCK_MONOTONIC, &began);
+        do clock_gettime(CLOCK_MONOTONIC, &now);
+        while ((now.tv_sec - began.tv_sec) * 1000000000 + now.tv_nsec - began.tv_nsec < PLANTED_NS);
+    }
+    return unused;
+}
+static void prepare_cpu(void) {
+    pthread_t hog;
+    cpu_set_t here;
+    CPU_ZERO(&here);
+    CPU_SET(sched_getcpu(), &here);
+    check(sched_setaffinity(0, sizeof(here), &here) == 0, "sched_setaffinity");
+    check(pthread_create(&hog, NULL, hogs, NULL) == 0 && pthread_detach(hog) == 0, "thread");
+    be_real_time(1);
+    nap(PLANTED_NS);  // the thread waits for its first turn
+}
+static void act_cpu(void) { sem_post(&hog_begins); }
+
 struct fault {
     const char *name;
     void (*prepare)(void);  // once
@@ -266,6 +296,7 @@ static const struct fault faults[] = {
     {"journal", NULL, prepare_journal, freeze, act_journal, thaw_worker, "freezer"},
     {"page", NULL, prepare_page, freeze, act_page, thaw_worker, "freezer"},
     {"frozen", prepare_direct, NULL, plant_frozen, act_direct, lift_frozen, "freezer"},
+    {"cpu", prepare_cpu, NULL, NULL, act_cpu, NULL, NULL},
     {"stop", NULL, NULL, NULL, act_stop, NULL, NULL},
 };
 

@@ -48,6 +48,14 @@ void bind_off_cpu(BoundClass &c, Slots &slots) {
                      slots.want("waker_stack"),     slots.want("stack")};
 }
 
+void bind_ran_instead(BoundClass &c, Slots &slots) {
+    c.kind = ClassKind::kRanInstead;
+    c.sched.tid = slots.want("tid");
+    c.tid_slot = slots.want("ran_tid");
+    c.comm_slot = slots.want("ran_comm");
+    c.sched.ran_ns = slots.want("ran_ns");
+}
+
 void bind_follow(BoundClass &c, Slots &slots) {
     c.kind = c.name == "sched:follow" ? ClassKind::kFollow : ClassKind::kFollowLost;
     c.sched.tid = slots.want("tid");

@@ -13,6 +13,8 @@ namespace opline {
 void bind_sched(BoundClass &, std::string_view name, Slots &, bool states);
 // From BPF: one event of what sched_switch, sched_waking and sched_switch say of a thread, when it is back on a CPU.
 void bind_off_cpu(BoundClass &, Slots &);
+// From BPF, before that: which thread ran while this one waited for its CPU.
+void bind_ran_instead(BoundClass &, Slots &);
 // From BPF: of which other threads it tells the same, and that some of it is missing.
 void bind_follow(BoundClass &, Slots &);
 // Who a thread is (identity/threads.hpp): from the kernel domain's state dump, from BPF.

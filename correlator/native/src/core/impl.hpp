@@ -351,6 +351,7 @@ struct Core::Impl {
 
     void learn_thread(const BoundClass &, const Event &);
     void tcp_call(const BoundClass &, const Event &);
+    void name_device(const BoundClass &, const Event &);
     Fate dispatch(BoundClass &cls, const Event &ev) {
         switch (cls.kind) {
         case ClassKind::kPoints: {
@@ -362,13 +363,7 @@ struct Core::Impl {
             ++block_events;
             blocks.here(current_host).passed(ev.ts_ns);
             return Fate::kContext;
-        case ClassKind::kDeviceName:
-            if (cls.dev_slot != kNoSlot && cls.diskname_slot != kNoSlot &&
-                ev.slots[cls.diskname_slot].kind == Slot::Kind::kString)
-                device_names[identities.threads.hosts.device(current_host,
-                                                             static_cast<std::uint32_t>(ev.slots[cls.dev_slot].u))] =
-                    std::string(ev.slots[cls.diskname_slot].str());
-            return Fate::kContext;
+        case ClassKind::kDeviceName: name_device(cls, ev); return Fate::kContext;
         case ClassKind::kRequest:
         case ClassKind::kBio:
         case ClassKind::kRequestThread: return whole(cls, ev);
@@ -382,6 +377,7 @@ struct Core::Impl {
             if (!cls.only_wakes) sched_event(cls, ev);
             return Fate::kContext;
         case ClassKind::kSchedSwitch:
+        case ClassKind::kRanInstead:
         case ClassKind::kOffCpu: sched_event(cls, ev); return Fate::kContext;
         case ClassKind::kFollow:
         case ClassKind::kFollowLost: follow_event(cls, ev); return Fate::kContext;

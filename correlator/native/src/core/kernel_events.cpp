@@ -44,6 +44,14 @@ void Core::Impl::request_ended(const Request &r) {
     if (waits.requests.added() >= kSchedChanges) forget_states();
 }
 
+void Core::Impl::name_device(const BoundClass &cls, const Event &ev) {
+    if (cls.dev_slot == kNoSlot || cls.diskname_slot == kNoSlot) return;
+    const Slot &name = ev.slots[cls.diskname_slot];
+    if (name.kind != Slot::Kind::kString) return;
+    const auto dev = static_cast<std::uint32_t>(ev.slots[cls.dev_slot].u);
+    device_names[identities.threads.hosts.device(current_host, dev)] = std::string(name.str());
+}
+
 // In which cgroup a thread is, what a cgroup is called, or a file.
 void Core::Impl::place_told(const BoundClass &cls, const Event &ev) {
     const std::int32_t slot = cls.kind == ClassKind::kCgroup ? cls.cgroup.path : cls.file.path;
@@ -91,7 +99,7 @@ void Core::Impl::follow_event(const BoundClass &cls, const Event &ev) {
 
 void Core::Impl::sched_event(const BoundClass &cls, const Event &ev) {
     if (sched_events++ == 0) sched_stream = ev.stream;
-    note_state(sched, waits.runs, identities.threads, cls, ev, current_host, names);
+    note_state(sched, waits.runs, waits.told, identities.threads, cls, ev, current_host, names);
     cpu_named(number_in(ev, cls.sched.cpu, -1));
     if (sched.changes() >= kSchedChanges) forget_states();
 }

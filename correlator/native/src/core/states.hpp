@@ -8,6 +8,7 @@
 #include "identity/threads.hpp"
 #include "sched/cpu_runs.hpp"
 #include "sched/sched.hpp"
+#include "sched/told_runs.hpp"
 
 namespace opline {
 
@@ -37,9 +38,9 @@ inline void note_waker(SchedTimelines &sched, const Threads &threads, const Wake
     sched.gone(host, tid, woke_ns);
 }
 
-// Takes a switch, a wake-up, or what BPF says of both together (kOffCpu).
-inline void note_state(SchedTimelines &sched, CpuRuns &runs, const Threads &threads, const BoundClass &cls,
-                       const Event &ev, std::uint32_t host, NameIds &names) {
+// Takes a switch, a wake-up, or what BPF says of both together (kOffCpu), and who ran instead.
+inline void note_state(SchedTimelines &sched, CpuRuns &runs, ToldRuns &told, const Threads &threads,
+                       const BoundClass &cls, const Event &ev, std::uint32_t host, NameIds &names) {
     auto number = [&](std::int32_t slot) { return threads.of_root(host, number_in(ev, slot, -1)); };
     const SchedSlots &s = cls.sched;
     Waker by;
@@ -49,6 +50,8 @@ inline void note_state(SchedTimelines &sched, CpuRuns &runs, const Threads &thre
         const std::int64_t next_tid = number(s.next_tid);
         sched.on_switch(host, ev.cpu, ev.ts_ns, number(s.prev_tid), number_in(ev, s.prev_state, -1), next_tid);
         runs.on_switch(host, ev.cpu, ev.ts_ns, next_tid, by.comm);
+    } else if (cls.kind == ClassKind::kRanInstead) {
+        told.add(host, number(s.tid), ev.ts_ns, {by.tid, by.comm}, number_in(ev, s.ran_ns, 0));
     } else if (cls.kind == ClassKind::kSchedWake) {
         if (ev.cpu < kNoWakerCpu) by.cpu = static_cast<std::uint16_t>(ev.cpu);
         sched.on_wake(host, ev.ts_ns, s.wake, number(s.tid), by);

@@ -116,7 +116,8 @@ void WaitChains::sleep(const On &thread, const ThreadSpell &spell, std::int64_t 
     on.last_cause = cause_of(spell);
     if (spell.run == ThreadRun::kRunnable) {
         WaitPart part = part_of(on, WaitKind::kCpu, begin_ns, end_ns);
-        const CpuRuns::Ran ran = runs.most(host_, spell.next_cpu, begin_ns, end_ns, on.tid);
+        CpuRuns::Ran ran = runs.most(host_, spell.next_cpu, begin_ns, end_ns, on.tid);
+        if (ran.tid < 0) ran = told.most(host_, on.tid, spell.begin_ns, spell.end_ns, begin_ns, end_ns);
         part.instead_tid = ran.tid;
         part.instead_comm = ran.comm;
         return add(part);

@@ -9,6 +9,7 @@
 #include "base/strings.hpp"
 #include "sched/cpu_runs.hpp"
 #include "sched/sched.hpp"
+#include "sched/told_runs.hpp"
 #include "waits/done_requests.hpp"
 #include "waits/stack_causes.hpp"
 #include "waits/wait_part.hpp"
@@ -20,11 +21,12 @@ class WaitChains {
     WaitChains(const SchedTimelines &sched, StringPool &strings) : sched_(sched), strings_(strings) {}
 
     CpuRuns runs;
+    ToldRuns told;
     DoneRequests requests;
     StackCauses causes;
     // Switches, wake-ups or completions are missing.
     void lost() { runs.lost(), requests.lost(); }
-    void forget_before(std::int64_t ns) { runs.forget_before(ns), requests.forget_before(ns); }
+    void forget_before(std::int64_t ns) { runs.forget_before(ns), told.forget_before(ns), requests.forget_before(ns); }
 
     // Of the next explain()s: they are of another op, which began then.
     void begin_op(std::int64_t begin_ns);

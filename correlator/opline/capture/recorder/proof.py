@@ -36,7 +36,11 @@ _CHANNELS = {
     SHIM: recipe.RING_CHANNEL,
 }
 #: Of the kinds of events that the BPF collector sends; all others are block events.
-_EVENTS = {STATES: ("off_cpu", "follow"), CALLS: ("syscall_entry", "syscall_exit", "uring"), TCP: ("tcp",)}
+_EVENTS = {
+    STATES: ("off_cpu", "follow", "ran_instead"),
+    CALLS: ("syscall_entry", "syscall_exit", "uring"),
+    TCP: ("tcp",),
+}
 _LOST = ("lost_ring", "lost_nested", "lost_killed", "broken")
 _DIED = ("tracer_died", "writes_failed", "streams_stuck")
 

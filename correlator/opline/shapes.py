@@ -61,6 +61,14 @@ def _said(value: Any) -> str:
     return text if len(text) <= 40 else f"{text[:40]}…"
 
 
+def parsed(text: str | bytes) -> Any:
+    """The document that a text is. Raises ValueError, also of one that is nested too deeply."""
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
 def read_json(file: StrPath, shape: Any, advice: str = "") -> Any:
     """The document in a file, if it has the shape. ``advice``: what to do about one that has not.
 
@@ -68,10 +76,10 @@ def read_json(file: StrPath, shape: Any, advice: str = "") -> Any:
     """
     try:
         with open(file, encoding="utf-8") as text:  # noqa: PTH123 (every command reads one: opline.paths)
-            document = json.load(text)
+            document = parsed(text.read())
     except OSError as error:
         raise OplineError(f"Cannot read {file}: {error.strerror}.") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         what = " ".join(str(error).split())
         raise OplineError(f"Cannot read {file}: it is damaged ({what}).{advice and ' ' + advice}") from error
     if fault := fault_in(document, shape):

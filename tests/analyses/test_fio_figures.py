@@ -172,7 +172,7 @@ def test_one_direction_alone_is_said_as_before(tmp_path: Path, capsys: pytest.Ca
 
 
 @pytest.mark.parametrize(("key", "what"), [("runtime", "run time"), ("io_bytes", "number of bytes")])
-@pytest.mark.parametrize("value", [-5.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("value", [-5.0, float("nan"), float("inf"), 1e308])
 def test_a_number_that_is_none_is_refused(key: str, what: str, value: float, tmp_path: Path) -> None:
     document = report()
     document["jobs"][0]["write"][key] = value

@@ -15,8 +15,8 @@ DIRECTIONS = ("read", "write", "trim", "sync")
 
 
 def possible(number: float) -> bool:
-    """Of a time, a rate, a number of bytes. JSON has NaN and Infinity for Python."""
-    return 0 <= number < math.inf
+    """Of a time, a rate, a number of bytes: what 64 bits hold. JSON has NaN, Infinity and 1e300 for Python."""
+    return 0 <= number < 1 << 64
 
 
 @dataclass(slots=True)

@@ -32,12 +32,12 @@ def _classes(run: str) -> Iterable[str]:
 
 def _devices(run: str) -> Iterable[str]:
     """Those that the recording names."""
-    import json
+    from opline.shapes import parsed
 
     for name in ("recording.json", "manifest.json"):
         file = Path(run) / name
         if run and file.is_file():
-            document = json.loads(file.read_text())
+            document = parsed(file.read_text())
             devices = (document.get("recording") or document).get("devices") or []
             if devices:
                 return sorted(str(device["name"]) for device in devices)

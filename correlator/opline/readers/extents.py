@@ -8,7 +8,6 @@ a header, and a line per extent ``N: LOGICAL.. LOGICAL: PHYSICAL.. PHYSICAL: LEN
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 
 from opline.errors import OplineError
 from opline.paths import is_utf8, name_bytes
+from opline.shapes import parsed
 
 VERSION = 1
 SECTOR_BYTES = 512
@@ -102,8 +102,8 @@ def _from_filefrag(path: Path, text: str) -> list[FileMap]:
 
 def _from_json(path: Path, text: str) -> list[FileMap]:
     try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        document = parsed(text)
+    except ValueError as error:
         raise OplineError(f"Cannot read {path}: not JSON ({error}).") from error
     if (
         not isinstance(document, dict)

@@ -16,11 +16,11 @@ innermost first, ``function+0xoffset [module]``, or an address.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from opline.errors import OplineError
 from opline.readers.causes import VAGUE
+from opline.shapes import parsed
 from opline.values import Value
 
 if TYPE_CHECKING:
@@ -68,10 +68,10 @@ class Stacks(Value):
 def read_stacks(path: Path) -> Stacks:
     """The file's stacks. Raises OplineError if it is damaged, or of another version."""
     try:
-        found: Any = json.loads(path.read_text(errors="replace"))
+        found: Any = parsed(path.read_text(errors="replace"))
     except OSError as error:
         raise OplineError(f"{path}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise OplineError(f"{path} is not JSON: {error}") from error
     try:
         if (found["schema"], found["version"]) != (SCHEMA, VERSION):

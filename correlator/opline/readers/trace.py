@@ -150,11 +150,11 @@ def host_recorded(folder: StrPath) -> dict[str, Any]:
     at = os.path.abspath(folder)
     for _ in range(_RECORDING_ABOVE):
         if is_recording(at):
-            import json
+            from opline.shapes import parsed
 
             try:
                 with open(os.path.join(at, "recording.json")) as text:
-                    return dict(json.load(text)["host"])
+                    return dict(parsed(text.read())["host"])
             except (OSError, ValueError, KeyError, TypeError):
                 return {}
         at = os.path.dirname(at)

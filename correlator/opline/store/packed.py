@@ -17,6 +17,7 @@ from opline.errors import OplineError
 from opline.paths import PACKED_FIRST as FIRST
 from opline.paths import plain
 from opline.scratch import scratch
+from opline.shapes import parsed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,7 +89,7 @@ def _extract(archive: ZipFile, path: str, folder: Path) -> None:
         if entry.compress_type or entry.flag_bits & 1 or entry.file_size != entry.compress_size or left < 0:
             raise _damaged(path, f"a member is compressed or encrypted: {entry.filename[:80]!r}")
         if entry.filename == FIRST:
-            about = json.loads(archive.read(entry))
+            about = parsed(archive.read(entry))
             if not isinstance(about, dict) or about.get("schema") != "opline-pack" or about.get("version") != 1:
                 raise OplineError(f"{path} is not a packed run that this opline reads (version 1).")
             continue

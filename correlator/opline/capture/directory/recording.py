@@ -169,7 +169,7 @@ def load(directory: Path) -> dict[str, Any]:
         document = json.loads(path.read_text())
     except OSError as error:
         raise OplineError(f"{path}: {error.strerror}; is {directory} a recording?") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise OplineError(f"{path}: not JSON ({error})") from error
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise OplineError(f"{path}: not the manifest of a recording")

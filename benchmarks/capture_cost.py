@@ -6,13 +6,14 @@
 fio, 4 KiB direct random reads of a loop device whose file is in memory: with io_uring (32 in flight, which fills all
 cores) and with psync (one at a time). An untraced run comes before and after each traced one; their mean is the base.
 The recorders take turns in each round. ``--before``: the `opline` of another tree, in the same rounds. Results are
-appended to capture_cost.csv. Needs root, fio, perf.
+appended to capture_cost.csv; docs/performance.md has the newest ones. Needs root, fio, perf.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -94,7 +95,7 @@ def measure(rounds: int, jobs: list[str], recorders: dict[str, list[str]], folde
                     after = run(fio(device, job, output), output)["iops"]
                     base = (before + after) / 2
                     told = {"untraced_iops": base, "share": row["iops"] / base}
-                    rows.append({"job": job, "recorder": name, **told, **row})
+                    rows.append({"job": job, "recorder": name, "load": os.getloadavg()[0], **told, **row})
                     before = after
     return rows
 

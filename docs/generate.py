@@ -20,7 +20,6 @@ import sys
 import tempfile
 from functools import cache
 from pathlib import Path
-from statistics import median
 from types import ModuleType
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -190,12 +189,6 @@ def two_threads() -> None:
     print()
 
 
-DELAYS, DELAY_NS = ("client-queue", "shard-queue", "worker", "device", "commit"), 50_000_000
-
-
-BEHIND = 70.0  # %: of so many slow ops a fault is truly behind
-
-
 def least_changes() -> None:
     """Which change so many runs of each side call in four of five comparisons, in SDs of a run."""
     from opline_analyses.compare.compare import HEADLINE
@@ -208,96 +201,6 @@ def least_changes() -> None:
         seen = [least_seen(1.0, k, FAMILY / judged) for k in many]
         cells = (f"{v:.0f}" if v > 10 else f"{v:.1f}" for v in seen)
         print(f"| {what} | {' | '.join(cells)} |")
-
-
-def planted_faults() -> None:
-    """Of benchmarks/planted_faults.csv, by fault and load: in how many runs `opline why` named what was planted."""
-    rows = _planted("planted_faults.csv")
-    print("| planted | at | runs | behind, % | planted, % | share, % | within 10 | spent | caused | p99 | named |")
-    print("|---|---|---|---|---|---|---|---|---|---|---|")
-    for fault, load in dict.fromkeys((r["fault"], r["at"]) for r in rows):
-        found = [r for r in rows if (r["fault"], r["at"]) == (fault, load)]
-        cells = [""] * 7
-        if fault != "none":
-            shares = [float(r["share"]) for r in found]
-            cells = [f"{median(float(r['behind']) for r in found):.0f}", "", f"{median(shares):.0f}", ""]
-            if fault in DELAYS:
-                cells[1] = f"{median(map(_planted_share, found)):.0f}"
-                cells[3] = str(_near(found))
-            cells += [str(sum(r[c] == "1" for r in found)) for c in ("spent", "caused", "p99")]
-        print(f"| {' | '.join([fault, load, str(len(found)), *cells, _named(found)])} |")
-    print()
-    _sums(rows)
-
-
-def planted_loaded() -> None:
-    """Of benchmarks/planted_loaded.csv the sums alone."""
-    _sums(_planted("planted_loaded.csv"))
-
-
-def _planted(name: str) -> list[dict[str, str]]:
-    with (ROOT / "benchmarks" / name).open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    loads = sorted(float(r["load"]) for r in rows)
-    seeds = len({r["seed"] for r in rows})
-    print(f"{len(rows)} runs, {seeds} seeds; the load average of the two CPUs was {loads[0]:.0f} to {loads[-1]:.0f}.\n")
-    return rows
-
-
-def _planted_share(row: dict[str, str]) -> float:
-    return min(100.0, 100 * DELAY_NS / float(row["excess_ns"]))
-
-
-def _near(rows: list[dict[str, str]]) -> int:
-    """In how many what is told of the planted stage is within 10 points of what was planted."""
-    return sum(abs(_planted_share(row) - float(row["share"])) <= 10 for row in rows)
-
-
-def _sums(rows: list[dict[str, str]]) -> None:
-    delays = [r for r in rows if r["fault"] in DELAYS]
-    print(f"Of the {len(delays)} runs with a delay the first cause is the planted one in")
-    print(f"{sum(r['caused'] == '1' for r in delays)}, its share within 10 points in {_near(delays)}.\n")
-    most = [r for r in rows if r["fault"] not in ("none", *DELAYS) and float(r["behind"]) >= BEHIND]
-    print(
-        f"Of the {len(most)} runs in which a fault that something separates is behind {BEHIND:.0f} % of the slow ops or"
-    )
-    print(
-        f"more, the first cause is the planted one in {sum(r['caused'] == '1' for r in most)}, and what separates them"
-    )
-    print(
-        f"(or their period) is: {_named(most)}. Without a fault: {_named([r for r in rows if r['fault'] == 'none'])}.\n"
-    )
-
-
-def postgresql_cost() -> None:
-    """What examples/postgresql/cost.py printed."""
-    print(f"```text\n{(ROOT / 'benchmarks' / 'postgresql_cost.txt').read_text()}```")
-
-
-def page_speed() -> None:
-    """Of benchmarks/page_speed.csv, the newest of each run: how quick the page is, as a file and served."""
-    with (ROOT / "benchmarks" / "page_speed.csv").open(newline="") as file:
-        newest = {(r["run"], r["what"]): r for r in csv.DictReader(file)}
-    columns = {
-        "report": ("make_s", "file_mib", "load_s", "step_median_ms", "step_most_ms", "pss_mib"),
-        "view": ("load_s", "sums_s", "zoom_median_s", "zoom_most_s", "pss_mib"),
-    }
-    heads = {
-        "report": "made in, s | file, MiB | load, s | a drag's step, ms | at most | browser, MiB",
-        "view": "first picture, s | with all sums, s | a zoom, s | at most | browser, MiB",
-    }
-    for what, names in columns.items():
-        print(f"| `opline {what}` of | ops | {heads[what]} |")
-        print("|---" * (len(names) + 2) + "|")
-        for row in newest.values():
-            if row["what"] == what:
-                cells = (row["run"], f"{int(row['ops']):,}", *(row[name] for name in names))
-                print(f"| {' | '.join(cells)} |")
-        print()
-
-
-def _named(rows: list[dict[str, str]]) -> str:
-    return ", ".join(f"{n} {v}" for v in ("right", "wrong", "none") if (n := sum(r["separator"] == v for r in rows)))
 
 
 @cache

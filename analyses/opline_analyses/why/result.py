@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opline_analyses.base.result_table import Column, ResultTable, of_items, text
@@ -26,7 +25,7 @@ from opline_analyses.why.when_text import when_lines
 from opline_analyses.why.why import STATES, compare_sets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from opline_analyses.base.result_table import Part
     from opline_analyses.client.schedule import Corrected
@@ -72,7 +71,7 @@ class _Found(NamedTuple):
     loop: int | None
     schedule: Corrected | None
     waits: Waits | None
-    forecasts: Callable[[], list[Forecast]]  # asked for where they are shown, as they take longer
+    forecasts: list[Forecast]
 
 
 def waits_document(waits: Waits | None) -> list[dict[str, Any]] | None:
@@ -117,7 +116,7 @@ def _document(w: Why, found: _Found) -> dict[str, Any]:
         },
         "when": found.bursts and {**found.bursts._asdict(), "companions": [c._asdict() for c in found.companions]},
         "waits": waits_document(found.waits),
-        "forecasts": [vars(f) for f in found.forecasts()],
+        "forecasts": [vars(f) for f in found.forecasts],
         "rhythms": [{"owner": r.owner, **r.bursts._asdict()} for r in found.rhythms],
         "commands": found.commands,
     }
@@ -157,8 +156,8 @@ def _lines(w: Why, found: _Found) -> Iterator[Part]:
     yield ""
     yield from percentile_lines(t)
     yield ""
-    if shorter := found.forecasts():
-        yield from forecast_lines(shorter)
+    if found.forecasts:
+        yield from forecast_lines(found.forecasts)
         yield ""
     yield from separation_lines(found.separation, w)
     yield from when_lines(found.bursts, found.companions, found.rhythms)
@@ -193,7 +192,7 @@ def result(
     tail = tail_blame(run, sets)
     beside = _Found(
         tail, what_separates(run), *when_slow(run), rhythms(run, ahead_of_them(tail)), commands, closed_loop(run),
-        corrected_latencies(run, every_ns), waits_of(run, sets), partial(forecasts, run, w),
+        corrected_latencies(run, every_ns), waits_of(run, sets), forecasts(run, w),
     )  # fmt: skip
     return of_items(
         columns_of(), rows, totals=1, found=w, text=lambda _: fitted((_lines if everything else _brief)(w, beside)),

@@ -14,7 +14,6 @@ from opline.talk import shown
 from opline_analyses.base.extras import frame, polars_frame, pyarrow
 from opline_analyses.base.screen import BOLD, DIM, PAPER
 from opline_analyses.base.text import duration, json_shown, level, percent, shortened, us
-from opline_analyses.base.widths import places_kept, widest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -51,7 +50,6 @@ class Column(NamedTuple):
     type: str = "i64"  # as in opline.store.schema: i64, f64, bool, text; list: of i64
     left: bool = False  # aligned to the left
     cut: bool = False  # a name of the trace: shortened where a line would be too long
-    spare: int = 0  # left out where a line would be too long: 1: if it says nothing; 2: it follows from others, too
 
     @property
     def unit(self) -> str:
@@ -245,7 +243,7 @@ class ResultTable:
 
     def widths(self) -> list[int]:
         """How wide the columns are that people see, with their names in full length."""
-        return widest(self._cells())
+        return _widest(self._cells())
 
     def lines(self, screen: Screen = PAPER) -> Iterator[str]:
         """Aligned lines, below the headings. Names are shortened where a line would be wider than the screen."""
@@ -255,16 +253,13 @@ class ResultTable:
             yield screen.styled(self._aligned(seen, [shown(c.title or "") for _, c in seen], widths), BOLD)
             yield from lines()
             return
-        full = self._cells()
-        kept = places_kept([c.spare for _, c in seen], full, screen.width - self.indent, len(self.gap))
-        seen = [seen[at] for at in kept]
-        header, *rows = ([row[at] for at in kept] for row in full)
-        widths = widest([header, *rows])
+        header, *rows = self._cells()
+        widths = self.widths()
         if cut := [at for at, (_, c) in enumerate(seen) if c.cut]:
             over = sum(widths) + len(self.gap) * (len(widths) - 1) + self.indent - screen.width
             most = level([widths[at] for at in cut], sum(widths[at] for at in cut) - over)
             rows = [[shortened(cell, most) if at in cut else cell for at, cell in enumerate(row)] for row in rows]
-            widths = widest([header, *rows])
+            widths = _widest([header, *rows])
         for number, cells in enumerate((header, *rows)):
             yield screen.styled(self._aligned(seen, cells, widths), self._weight(number) if screen.weighs else "")
             if number and (line := self._below(number - 1)) is not None:
@@ -367,6 +362,10 @@ def _html(value: str) -> str:
     import html
 
     return html.escape(shown(value))
+
+
+def _widest(cells: list[list[str]]) -> list[int]:
+    return [max(map(len, column)) for column in zip(*cells, strict=True)]
 
 
 def _csv_cell(value: object) -> object:

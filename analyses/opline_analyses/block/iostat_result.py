@@ -31,12 +31,6 @@ _COLUMNS: dict[str, tuple[tuple[str, ...], Callable[[Row], list[str]]]] = {
     iostat.EXTENDED: (iostat.EXTENDED_HEADER, partial(iostat.linux_cells, extended=True)),
     "solaris": (iostat.SOLARIS_HEADER, iostat.solaris_cells),
 }
-#: Of the extended columns, where a line has no room for all. areq-sz and await are means of other columns.
-_SPARE = {
-    head: 2 if head in ("areq-sz", "await") else 1
-    for head in iostat.EXTENDED_HEADER
-    if head not in ("r/s", "w/s", "%util")
-}
 ROWS = 20  # about so many, where no interval is asked for
 
 
@@ -129,7 +123,4 @@ def text(
         times = [seconds(row.end_ns, digits) for row in found]
         if not single:
             header, rows = ("time", *header), [[t, *cells] for t, cells in zip(times, rows, strict=True)]
-        spare = _SPARE if style == iostat.EXTENDED else {}
-        yield ResultTable(
-            [Column("", head, left=head == names, spare=spare.get(head, 0)) for head in header], rows, gap=" "
-        )
+        yield ResultTable([Column("", head, left=head == names) for head in header], rows, gap=" ")

@@ -43,9 +43,7 @@ in the interval of its completion. The latency is from getrq to the end, with
 the flush behind the data; --from and --to change that.
 
 -x adds rrqm/s and wrqm/s (merges into the requests), f/s and f_await (flushes,
-which o/s has, too), and await of reads and writes together. Lines that would be
-too long lack the columns that say nothing (0 or empty in all rows, or the same
-as another), then areq-sz and await. --csv has all.
+which o/s has, too), and await of reads and writes together.
 
 --by has a row for each cgroup (or thread, command name, host): its share of
 aqu-sz, and in %util the time in which it had an I/O of its own.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 NAMES = {
     "object": "object", "file": "object", "key": "key", "host": "host", "comm": "comm", "program": "comm",
     "woken_by_comm": "comm", "instead_comm": "comm", "queue_comm": "comm", "issue_comm": "comm", "path": "comm",
-    "cgroup": "cgroup", "stream": "stream",
+    "cgroup": "cgroup", "stream": "stream", "local": "address", "peer": "address",
 }  # fmt: skip
 #: Columns of words: of opline, of the kernel, or of the op model.
 WORDS = frozenset((

@@ -86,8 +86,8 @@ def test_a_thread_that_shares_its_cpu_waits_for_it(recorded: tuple[Path, list[in
 
 
 def hogged(folder: Path) -> list[int | None]:
-    """Who ran instead, of each wait for a CPU of 1 ms or more."""
-    sql = "SELECT instead_tid FROM waits WHERE kind = 'cpu' AND depth = 0 AND duration_ns >= 1000000"
+    """Who ran instead, of each wait for a CPU of which it is recorded: 20 us or more."""
+    sql = "SELECT instead_tid FROM waits WHERE kind = 'cpu' AND depth = 0 AND duration_ns >= 20000"
     with open_run(folder / "run") as run:
         return [tid for (tid,) in run.rows(sql)]
 

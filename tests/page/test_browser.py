@@ -10,9 +10,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from tests.lib.browser import Browser, end_group
+from tests.lib.browser import PROGRAM, Browser, end_group
 
 
+@pytest.mark.skipif(PROGRAM is None, reason="no Chromium here: ./check --browser installs it")
 def test_no_profile_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     page = tmp_path / "page.html"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How rows of tables are filled. Private to the tables' writer.
 #pragma once
+#include <algorithm>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
@@ -69,78 +70,81 @@ class Row {
     std::size_t row_;
 };
 
+// What a column of the type holds of a row (Column::put()).
+template <ColumnType>
+struct Stored;
+template <>
+struct Stored<ColumnType::kInt64> {
+    using Value = std::int64_t;
+};
+template <>
+struct Stored<ColumnType::kInt32> {
+    using Value = std::int32_t;
+};
+template <>
+struct Stored<ColumnType::kUint32> {
+    using Value = std::uint32_t;
+};
+template <>
+struct Stored<ColumnType::kDict> {
+    using Value = std::uint32_t;
+};
+template <>
+struct Stored<ColumnType::kBool> {
+    using Value = std::uint8_t;
+};
+
 // Fills some rows at once, column by column: value(i) is of the row i.
 class RowsAtOnce {
   public:
     RowsAtOnce(Table &table, std::size_t n)
         : complete_(table), columns_(table.columns.data()), first_(table.add_rows(n)), n_(n) {}
-    template <class Value>
-    RowsAtOnce &i64(columns::I64 c, Value value) {
-        return put<std::int64_t>(c.place, value);
-    }
-    template <class Value>
-    RowsAtOnce &u32(columns::U32 c, Value value) {
-        return put<std::uint32_t>(c.place, value);
-    }
-    template <class Value>
-    RowsAtOnce &flag(columns::Bool c, Value value) {
-        return put<std::uint8_t>(c.place, value);
-    }
-    template <class Value>
-    RowsAtOnce &dict(columns::Dict c, Value value) {
-        return put<std::uint32_t>(c.place, value);
-    }
-    template <class Value>
-    RowsAtOnce &dict_or_absent(columns::Dict c, Value value) {
-        return put_if<std::uint32_t>(
-            c.place, [&](std::size_t i) { return value(i) != 0; }, value);
-    }
-    template <class Known, class Value>
-    RowsAtOnce &i64_if(columns::I64 c, Known known, Value value) {
-        return put_if<std::int64_t>(c.place, known, value);
-    }
-    template <class Known, class Value>
-    RowsAtOnce &i32_if(columns::I32 c, Known known, Value value) {
-        return put_if<std::int32_t>(c.place, known, value);
-    }
-    template <class Known, class Value>
-    RowsAtOnce &u32_if(columns::U32 c, Known known, Value value) {
-        return put_if<std::uint32_t>(c.place, known, value);
-    }
-    // Columns that no row has.
-    template <class... Columns>
-    RowsAtOnce &absent(Columns... c) {
-        (absent_at(c.place), ...);
-        return *this;
-    }
-
-  private:
-    template <class T, class Value>
-    RowsAtOnce &put(std::size_t place, Value value) {
-        complete_.put(place);
-        T *to = columns_[place].from<T>(first_);
+    template <ColumnType Type, class Value>
+    RowsAtOnce &put(ColumnName<Type> c, Value value) {
+        using T = typename Stored<Type>::Value;
+        complete_.put(c.place);
+        T *to = columns_[c.place].template from<T>(first_);
         for (std::size_t i = 0; i < n_; ++i) to[i] = static_cast<T>(value(i));
         return *this;
     }
-    template <class T, class Known, class Value>
-    RowsAtOnce &put_if(std::size_t place, Known known, Value value) {
+    template <ColumnType Type, class Known, class Value>
+    RowsAtOnce &put_if(ColumnName<Type> c, Known known, Value value) {
         // In most columns all rows of an op have a value, or none.
         std::size_t there = 0;
         for (std::size_t i = 0; i < n_; ++i) there += static_cast<std::size_t>(known(i));
-        if (there == n_) return put<T>(place, value);
-        if (there == 0) return absent_at(place), *this;
-        complete_.put(place);
-        Column &column = columns_[place];
+        if (there == n_) return put(c, value);
+        if (there == 0) return absent(c);
+        using T = typename Stored<Type>::Value;
+        complete_.put(c.place);
+        Column &column = columns_[c.place];
         T *to = column.from<T>(first_);
         for (std::size_t i = 0; i < n_; ++i)
             if (known(i)) to[i] = static_cast<T>(value(i));
             else column.put_absent(first_ + i);
         return *this;
     }
-    void absent_at(std::size_t place) {
-        complete_.put(place);
-        columns_[place].put_all_absent(first_, n_);
+    // 0: absent.
+    template <class Value>
+    RowsAtOnce &dict_or_absent(columns::Dict c, Value value) {
+        put(c, value);
+        Column &column = columns_[c.place];
+        const std::uint32_t *ids = column.from<std::uint32_t>(first_);
+        const auto none = static_cast<std::size_t>(std::count(ids, ids + n_, 0));
+        if (none == n_) column.put_all_absent(first_, n_);
+        else if (none != 0)
+            for (std::size_t i = 0; i < n_; ++i)
+                if (ids[i] == 0) column.put_absent(first_ + i);
+        return *this;
     }
+    // Columns that no row has.
+    template <class... Columns>
+    RowsAtOnce &absent(Columns... c) {
+        (complete_.put(c.place), ...);
+        (columns_[c.place].put_all_absent(first_, n_), ...);
+        return *this;
+    }
+
+  private:
     Completeness complete_;
     Column *columns_;
     std::size_t first_, n_;

@@ -97,32 +97,31 @@ void RunTables::transitions(const SettledOp &settled) {
     if (placed.empty()) return;
     const auto of = [&](std::size_t i) -> const Transition & { return placed[i].t(); };
     RowsAtOnce rows(table(kTransitions), placed.size());
-    rows.i64(transitions::op_id, [&](std::size_t) { return settled.op.serial; })
-        .u32(transitions::seq, [](std::size_t i) { return i; })
-        .i64(transitions::ts_ns, [&](std::size_t i) { return of(i).ts_ns; })
-        .dict(transitions::point, [&](std::size_t i) { return placed[i].label; })
+    rows.put(transitions::op_id, [&](std::size_t) { return settled.op.serial; })
+        .put(transitions::seq, [](std::size_t i) { return i; })
+        .put(transitions::ts_ns, [&](std::size_t i) { return of(i).ts_ns; })
+        .put(transitions::point, [&](std::size_t i) { return placed[i].label; })
         .dict_or_absent(transitions::event, [&](std::size_t i) { return of(i).event; });
-    rows.i64_if(
+    rows.put_if(
             transitions::tid, [&](std::size_t i) { return of(i).tid >= 0; },
             [&](std::size_t i) { return display_number(of(i).tid); })
-        .i32_if(
+        .put_if(
             transitions::pid, [&](std::size_t i) { return of(i).pid >= 0; },
             [&](std::size_t i) { return display_number(of(i).pid); })
-        .u32_if(
+        .put_if(
             transitions::cpu, [&](std::size_t i) { return of(i).cpu != kNoCpu; },
             [&](std::size_t i) { return of(i).cpu; });
-    if (hosts_.several())
-        rows.dict_or_absent(transitions::host,
-                            [&](std::size_t i) { return hosts_.of_thread(of(i).tid, settled.op.host); });
-    else rows.absent(transitions::host);
-    rows.dict_or_absent(transitions::comm, [&](std::size_t i) { return of(i).comm; })
-        .dict(transitions::evidence, [&](std::size_t i) { return evidence_name(of(i)); })
-        .flag(transitions::late, [&](std::size_t i) { return placed[i].late; })
-        .flag(transitions::aside, [&](std::size_t i) { return placed[i].aside; });
-    rows.i64_if(
+    rows.dict_or_absent(
+            transitions::host,
+            [&](std::size_t i) { return hosts_.several() ? hosts_.of_thread(of(i).tid, settled.op.host) : 0; })
+        .dict_or_absent(transitions::comm, [&](std::size_t i) { return of(i).comm; })
+        .put(transitions::evidence, [&](std::size_t i) { return evidence_name(of(i)); })
+        .put(transitions::late, [&](std::size_t i) { return placed[i].late; })
+        .put(transitions::aside, [&](std::size_t i) { return placed[i].aside; });
+    rows.put_if(
             transitions::batch_id, [&](std::size_t i) { return of(i).batch >= 0; },
             [&](std::size_t i) { return of(i).batch; })
-        .i32_if(
+        .put_if(
             transitions::child, [&](std::size_t i) { return placed[i].child != 0; },
             [&](std::size_t i) { return placed[i].child; });
 }
@@ -133,19 +132,19 @@ void RunTables::stages(const SettledOp &settled) {
     if (cuts.empty()) return;
     const auto &splits = settled.found.states;
     RowsAtOnce rows(table(kStages), cuts.size());
-    rows.i64(stages::op_id, [&](std::size_t) { return settled.op.serial; })
-        .u32(stages::seq, [](std::size_t i) { return i; })
-        .dict(stages::stage, [&](std::size_t i) { return cuts[i].stage; })
-        .dict(stages::kind, [&](std::size_t i) { return cuts[i].kind; })
-        .dict(stages::from_point, [&](std::size_t i) { return cuts[i].from; })
-        .dict(stages::to_point, [&](std::size_t i) { return cuts[i].to; });
-    rows.i64(stages::begin_ns, [&](std::size_t i) { return cuts[i].begin_ns; })
-        .i64(stages::duration_ns, [&](std::size_t i) { return cuts[i].duration_ns; })
-        .i64_if(
+    rows.put(stages::op_id, [&](std::size_t) { return settled.op.serial; })
+        .put(stages::seq, [](std::size_t i) { return i; })
+        .put(stages::stage, [&](std::size_t i) { return cuts[i].stage; })
+        .put(stages::kind, [&](std::size_t i) { return cuts[i].kind; })
+        .put(stages::from_point, [&](std::size_t i) { return cuts[i].from; })
+        .put(stages::to_point, [&](std::size_t i) { return cuts[i].to; });
+    rows.put(stages::begin_ns, [&](std::size_t i) { return cuts[i].begin_ns; })
+        .put(stages::duration_ns, [&](std::size_t i) { return cuts[i].duration_ns; })
+        .put_if(
             stages::tid, [&](std::size_t i) { return cuts[i].tid >= 0; },
             [&](std::size_t i) { return display_number(cuts[i].tid); })
         .dict_or_absent(stages::host, [&](std::size_t i) { return host_of(hosts_, settled, cuts[i]); })
-        .i64_if(
+        .put_if(
             stages::request_id, [&](std::size_t i) { return cuts[i].request != 0; },
             [&](std::size_t i) { return cuts[i].request; });
     if (splits.empty()) {
@@ -154,12 +153,12 @@ void RunTables::stages(const SettledOp &settled) {
         return;
     }
     const auto known = [&](std::size_t i) { return splits[i].known; };
-    rows.i64_if(stages::states_tid, known, [&](std::size_t i) { return display_number(splits[i].tid); })
-        .i64_if(stages::on_cpu_ns, known, [&](std::size_t i) { return splits[i].on_cpu_ns; })
-        .i64_if(stages::runnable_ns, known, [&](std::size_t i) { return splits[i].runnable_ns; })
-        .i64_if(stages::blocked_io_ns, known, [&](std::size_t i) { return splits[i].blocked_io_ns; })
-        .i64_if(stages::blocked_ns, known, [&](std::size_t i) { return splits[i].blocked_ns; });
-    rows.i64_if(
+    rows.put_if(stages::states_tid, known, [&](std::size_t i) { return display_number(splits[i].tid); })
+        .put_if(stages::on_cpu_ns, known, [&](std::size_t i) { return splits[i].on_cpu_ns; })
+        .put_if(stages::runnable_ns, known, [&](std::size_t i) { return splits[i].runnable_ns; })
+        .put_if(stages::blocked_io_ns, known, [&](std::size_t i) { return splits[i].blocked_io_ns; })
+        .put_if(stages::blocked_ns, known, [&](std::size_t i) { return splits[i].blocked_ns; });
+    rows.put_if(
             stages::woken_by_tid, [&](std::size_t i) { return splits[i].woken_by_tid >= 0; },
             [&](std::size_t i) { return display_number(splits[i].woken_by_tid); })
         .dict_or_absent(stages::woken_by_comm, [&](std::size_t i) { return splits[i].woken_by_comm; });

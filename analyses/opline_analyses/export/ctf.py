@@ -17,7 +17,7 @@ from opline.paths import name_bytes
 from opline_analyses.runs.wall_clock import offset_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from opline_analyses.runs.run import Run
@@ -169,21 +169,34 @@ class _Slice(NamedTuple):
 
 def _slices(run: Run, whole: _Slice) -> Iterator[_Slice]:
     """The slice in parts that have at most _MOST events, as far as times differ."""
+    for part in _together(_parts(run, whole)):
+        if part.events > _MOST and part.last > part.first:
+            yield from _slices(run, part)
+        else:
+            yield part
+
+
+def _parts(run: Run, whole: _Slice) -> Iterator[_Slice]:
+    """Parts of one length that have events."""
     width = -(-(whole.last - whole.first + 1) // _PARTS)
-    held: _Slice | None = None
     for number, events, low, high in run.con.execute(_COUNTS.format(width=width, **whole._asdict())).fetchall():
         first = whole.first + number * width
-        part = _Slice(first, min(first + width - 1, whole.last), events, low, high)
-        if held and held.events + part.events > _MOST:
-            yield from _slices(run, held) if held.events > _MOST and held.last > held.first else [held]
-            held = None
-        if held:
+        yield _Slice(first, min(first + width - 1, whole.last), events, low, high)
+
+
+def _together(parts: Iterable[_Slice]) -> Iterator[_Slice]:
+    """Neighbours as one, as long as that has at most _MOST events."""
+    held: _Slice | None = None
+    for part in parts:
+        if held and held.events + part.events <= _MOST:
             ops = min(held.low, part.low), max(held.high, part.high)
             held = _Slice(held.first, part.last, held.events + part.events, *ops)
-        else:
-            held = part
+            continue
+        if held:
+            yield held
+        held = part
     if held:
-        yield from _slices(run, held) if held.events > _MOST and held.last > held.first else [held]
+        yield held
 
 
 def _events(run: Run) -> Iterator[tuple[int, bytes]]:

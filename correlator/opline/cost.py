@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from opline.values import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from typing import Any
 
 
@@ -32,11 +32,13 @@ class Cost(Value):
         return ", ".join(parts)
 
 
-def cost_of(
-    events: int | None, size: int | None, lasted_ns: int | None, reports: Sequence[Mapping[str, Any] | None]
-) -> Cost:
-    """``size``: the trace's bytes; ``lasted_ns``: the command; ``reports``: the collectors' own (recording.json)."""
-    known = [report for report in reports if report]
+def cost_of(recording: Mapping[str, Any]) -> Cost:
+    """Of a recording.json."""
+    command = recording.get("command") or {}
+    begin_ns, end_ns = command.get("begin_monotonic_ns"), command.get("end_monotonic_ns")
+    lasted_ns = None if begin_ns is None or end_ns is None else end_ns - begin_ns
+    events, size = recording.get("event_count"), recording.get("trace_bytes")
+    known = [report for report in map(recording.get, ("collector", "probes", "rings")) if report]
     cpu_ns = sum(int(report.get("cpu_ns") or 0) for report in known)
     sent = sum(sum(report["sent"].values()) for report in known if isinstance(report.get("sent"), dict))
     told = bool(cpu_ns and sent)

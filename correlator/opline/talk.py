@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from contextlib import AbstractContextManager
     from typing import TypeVar
 
@@ -114,10 +114,13 @@ def progressing(on: bool, what: str) -> Iterator[None]:
         _progress = before
 
 
-def passing(items: Iterable[T], whole: int, size: Callable[[T], int] = lambda _item: 1) -> Iterator[T]:
-    """The items of an analysis that goes through ``whole`` of them, or through items of such a ``size`` in all: tells
-    the person how far it is.
-    """
+def passing(items: Collection[T]) -> Iterator[T]:
+    """The items of an analysis that goes through them all: tells the person how far it is."""
+    return passing_rows(items, len(items), lambda _item: 1)
+
+
+def passing_rows(items: Iterable[T], whole: int, size: Callable[[T], int]) -> Iterator[T]:
+    """The same of items whose sizes are ``whole`` together."""
     return iter(items) if _progress is None else _progress.through(items, whole, size)
 
 

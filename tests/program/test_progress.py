@@ -34,8 +34,8 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 def test_the_share_follows_what_is_done_and_the_line_goes(terminal: Terminal) -> None:
     with talk.progressing(True, "why"):
-        assert list(talk.passing("abcd", 4)) == [*"abcd"]
-        assert list(talk.passing(["x", "yzw"], 4, len)) == ["x", "yzw"]
+        assert list(talk.passing("abcd")) == [*"abcd"]
+        assert list(talk.passing_rows(["x", "yzw"], 4, len)) == ["x", "yzw"]
     shares = ["why   0%, step 1 ", "why  25%, step 1 ", "why  50%, step 1 ", "why  75%, step 1 "]
     again = ["why   0%, step 2 ", "why  25%, step 2 "]
     assert terminal.getvalue() == "".join((*(f"\r{s}" for s in shares), GONE, *(f"\r{s}" for s in again), GONE))
@@ -43,8 +43,8 @@ def test_the_share_follows_what_is_done_and_the_line_goes(terminal: Terminal) ->
 
 def test_of_passes_inside_each_other_the_outer_one_tells(terminal: Terminal) -> None:
     with talk.progressing(True, "graph"):
-        for _ in talk.passing(range(2), 2):
-            assert len(list(talk.passing(range(9), 9))) == 9
+        for _ in talk.passing(range(2)):
+            assert len(list(talk.passing(range(9)))) == 9
             with talk.asking():
                 pass
         with talk.asking():
@@ -55,14 +55,14 @@ def test_of_passes_inside_each_other_the_outer_one_tells(terminal: Terminal) -> 
 
 def test_what_is_said_meanwhile_has_a_line_of_its_own(terminal: Terminal) -> None:
     with talk.progressing(True, "why"):
-        for _ in talk.passing("a", 1):
+        for _ in talk.passing("a"):
             talk.talk("something")
     assert terminal.getvalue() == f"\rwhy   0%, step 1 {GONE}opline: something\n"
 
 
 def test_a_pass_that_is_left_takes_the_line_away(terminal: Terminal) -> None:
     with talk.progressing(True, "why"):
-        going = talk.passing("ab", 2)
+        going = talk.passing("ab")
         next(going)
     assert terminal.getvalue() == f"\rwhy   0%, step 1 {GONE}"
 
@@ -72,7 +72,7 @@ def test_no_line_elsewhere(monkeypatch: pytest.MonkeyPatch, terminal: Terminal, 
     if on:
         monkeypatch.setattr(terminal, "isatty", lambda: False)
     with talk.progressing(on, "why"), talk.asking():
-        assert list(talk.passing("ab", 2)) == ["a", "b"]
+        assert list(talk.passing("ab")) == ["a", "b"]
     assert terminal.getvalue() == ""
 
 

@@ -62,8 +62,7 @@ def about(run: Run) -> dict[str, Any]:
 def _parts(run: Run, op_class: str | None) -> Iterator[tuple[str, str, int]]:
     """Thread, stage and ns of each part of the class's ops that count; some thousand ops at a time."""
     found = run.con.execute(_OPS, [op_class]).fetchnumpy()["op_id"]
-    firsts = range(0, len(found), _CHUNK_OPS)
-    for first in passing(firsts, len(firsts)):
+    for first in passing(range(0, len(found), _CHUNK_OPS)):
         ids = found[first : first + _CHUNK_OPS]
         some = "SELECT unnest(?::BIGINT[]) AS op_id, unnest(range(?)) AS place"
         run.con.execute(f"CREATE OR REPLACE TEMP TABLE chunk AS {some}", [ids.tolist(), len(ids)])

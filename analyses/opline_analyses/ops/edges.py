@@ -127,14 +127,14 @@ def edges_of(run: Run, table: str) -> list[Edge]:
     )
     ranges = [{"table": table, "first": first, "last": last} for first, last in counted_ranges(run, OPS)]
     sums: dict[int, _Sums] = {}
-    for these in passing(ranges, len(ranges)):
+    for these in passing(ranges):
         for edge, stage, kind, seq, count, total, longest in run.rows(_SUMS.format(**these)):
             sums.setdefault(edge, _Sums()).add(stage, kind, seq, count, int(total), longest)
         for edge, ops in run.rows(_OPS.format(**these)):
             sums[edge].ops += ops
         con.execute(_BUCKETS.format(**these))
     con.execute(_SOUGHT)
-    for these in passing(ranges, len(ranges)):
+    for these in passing(ranges):
         con.execute(_VALUES.format(**these))
     quantiles = {(edge, percent): ns for edge, percent, ns in run.rows(_QUANTILES)}
     found = []

@@ -235,8 +235,7 @@ def read_chunks(
     run: Run, ids: Sequence[int], with_blocks: bool = True, with_transitions: bool = True, with_states: bool = True
 ) -> Iterator[list[OpDetail]]:
     """The ops of these numbers in their order, CHUNK_OPS at a time."""
-    starts = range(0, len(ids), CHUNK_OPS)
-    for start in passing(starts, len(starts)):
+    for start in passing(range(0, len(ids), CHUNK_OPS)):
         yield list(_chunk(run, list(ids[start : start + CHUNK_OPS]), with_blocks, with_transitions, with_states))
 
 

@@ -128,8 +128,7 @@ def counted_ranges(run: Run, ops: int | None = None) -> Iterator[tuple[int, int]
     low, high = run.row("SELECT min(op_id), max(op_id) FROM counted")
     if low is None:
         return
-    firsts = range(low, high + 1, ops)
-    for first in passing(firsts, len(firsts)):
+    for first in passing(range(low, high + 1, ops)):
         yield first, first + ops - 1
 
 

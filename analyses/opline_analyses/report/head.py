@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from opline.cost import cost_of
@@ -29,15 +28,6 @@ def stage_head(name: str, kind: str) -> dict[str, Any]:
     return {"name": short_name(name), "kind": short_name(kind), "colour": stage_colour(name, kind)}
 
 
-def _cost(recording: Mapping[str, Any]) -> str:
-    """What the recording came to; empty: not known."""
-    command = recording.get("command") or {}
-    begin, end = command.get("begin_monotonic_ns"), command.get("end_monotonic_ns")
-    lasted_ns = None if begin is None or end is None else end - begin
-    reports = [recording.get(name) for name in ("collector", "probes", "rings")]
-    return cost_of(recording.get("event_count"), recording.get("trace_bytes"), lasted_ns, reports).text()
-
-
 def common_head(run: Run, start_ns: int) -> dict[str, Any]:
     """``start_ns``: of the run's clock, what the page's times count from."""
     recording = run.manifest.get("recording") or {}
@@ -54,7 +44,7 @@ def common_head(run: Run, start_ns: int) -> dict[str, Any]:
         "block_colours": BLOCK_COLOURS,
         "unattributed": {"colour": UNATTRIBUTED},
         "kinds": [[kind, hues[0]] for kind, hues in HUES.items()],
-        "cost": _cost(recording),
+        "cost": cost_of(recording).text(),
         "lost": [
             [*(None if t is None else t - start_ns for t in (begin, end)), n, bool(packets), short_name(stream or "")]
             for begin, end, n, packets, stream in lost

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from opline.errors import OplineError
-from opline.talk import passing
+from opline.talk import passing, passing_rows
 from opline_analyses.runs.views import unreadable
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def batches(run: Run, table: str, columns: Sequence[str]) -> Iterator[Any]:
             if absent := [name for name in columns if name not in file.schema_arrow.names]:
                 raise OplineError(f"Cannot read {path}: it has no column {absent[0]}. Correlate its trace again.")
             parts = file.iter_batches(BATCH_ROWS, columns=list(columns))
-            yield from passing(parts, file.metadata.num_rows, len)
+            yield from passing_rows(parts, file.metadata.num_rows, len)
     except (OSError, pa.ArrowInvalid) as error:
         raise OplineError(unreadable(path, error, " ".join(str(error).split()).rstrip("."))) from error
 
@@ -157,8 +157,7 @@ def ranges(run: Run, table: str, number: str, other: str, size: int = RANGE) -> 
     low, high = run.row(f"SELECT min({number}), max({number}) FROM {table}")
     if low is None:
         return
-    firsts = range(low, high + 1, size)
-    for first in passing(firsts, len(firsts)):
+    for first in passing(range(low, high + 1, size)):
         last = first + size - 1
         there = f"FROM {table} WHERE {number} BETWEEN {first} AND {last}"
         yield Range(first, last, *run.row(f"SELECT coalesce(min({other}), 0), coalesce(max({other}), -1) {there}"))

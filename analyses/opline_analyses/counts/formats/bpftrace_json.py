@@ -10,12 +10,12 @@ name says the unit. Source of the format: bpftrace's src/output.cpp, JsonOutput 
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Any
 
 from opline.errors import OplineError
 from opline.readers.registry import CERTAIN, COUNTS, NO
+from opline.shapes import parsed
 from opline.talk import talk
 from opline_analyses.base.quantities import DURATIONS
 from opline_analyses.counts import map_units
@@ -81,8 +81,8 @@ def _document(line: str, where: str) -> dict[str, Any]:
     if not line.strip():
         return {}
     try:
-        found = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        found = parsed(line)
+    except ValueError as error:
         raise OplineError(f"{where}: not a document of bpftrace -f json: {line.strip()[:60]}") from error
     return found if isinstance(found, dict) else {}
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import ast
 import calendar
-import json
 import re
 import time
 from typing import TYPE_CHECKING, Any
 
 from opline.errors import OplineError
 from opline.readers.registry import CERTAIN, COUNTS, NO
+from opline.shapes import parsed
 from opline_analyses.base.quantities import DURATIONS
 from opline_analyses.counts.snapshot import SECOND_US, Snapshot
 
@@ -33,8 +33,8 @@ _UNITS = {"nsecs": "ns", "usecs": "us", "msecs": "ms", "secs": "s"}
 
 def _document(line: str, where: str) -> dict[str, Any]:
     try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
+        found = parsed(line)
+    except ValueError:
         try:
             found = ast.literal_eval(line.strip())
         except (ValueError, SyntaxError, MemoryError, RecursionError):

@@ -120,9 +120,7 @@ def _probes(report: dict[str, Any]) -> list[str]:
 
 def _cost(note: Recording) -> list[str]:
     """What the recording came to per second and event, and what its collectors took. What is not known is absent."""
-    begin, end = note.command.begin_monotonic_ns, note.command.end_monotonic_ns
-    lasted_ns = None if begin is None or end is None else end - begin
-    text = cost_of(note.event_count(), note.trace_bytes, lasted_ns, (note.collector, note.probes, note.rings)).text()
+    text = cost_of(note.document()).text()
     return [f"cost: {text}"] if text else []
 
 

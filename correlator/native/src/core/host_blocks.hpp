@@ -26,6 +26,14 @@ class HostBlocks {
             if (of == host) return *model;
         return add(host);
     }
+    // The trace has block events, or could have. `converted`: some are perf's, whose completions are not those of its
+    // issues (another length, no flushes).
+    void expect(bool converted) {
+        expected_ = true;
+        converted_ = converted_ || converted;
+    }
+    bool expected() const { return expected_; }
+    bool converted() const { return converted_; }
     void expect_wakes() { shared_.has_wakes = true; }
     // A completion is nobody's yet: wake-ups and ends of ops show whose it is.
     bool any_undecided() const { return shared_.undecided != 0; }
@@ -48,7 +56,7 @@ class HostBlocks {
         return *models_.emplace_back(host, std::make_unique<BlockModel>(match_, hooks_, &shared_)).second;
     }
     BlockMatch match_;
-    bool several_;
+    bool several_, expected_ = false, converted_ = false;
     BlockModel::Hooks hooks_;
     BlockShared shared_;
     std::vector<std::pair<std::uint32_t, std::unique_ptr<BlockModel>>> models_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which of the core's ops, bios and requests are the population's (sched/population.hpp), and how many there are. Asked
-// only where the recording tells which processes it is about.
+// Which of the core's ops, bios and requests are the population's (sched/population.hpp), and how many there are: where
+// the recording tells which processes it is about.
 #pragma once
 #include <algorithm>
 
@@ -16,7 +16,7 @@ struct MemberCounts {
     std::uint64_t ops = 0, incomplete = 0, requests = 0;
 };
 
-// Of the ops that count: data that was written back after their end.
+// Data that was written back after the end of the ops that wrote it.
 struct DeferredTotals {
     std::uint64_t rows = 0, bytes = 0, done = 0;
     std::int64_t wait_ns = 0;  // from the write to the disk, of those that are done
@@ -35,12 +35,14 @@ class Membership {
 
     bool all_programs = false;  // statistics and CSV have the others' ops, too
     MemberCounts own, others;
+    DeferredTotals deferred;  // of the ops that count
 
-    bool counts(std::uint64_t serial) const {
-        return all_programs || !population_.known() || population_.has_op(serial);
-    }
+    bool known() const { return population_.known(); }
+    bool counts(std::uint64_t serial) const { return all_programs || !known() || population_.has_op(serial); }
+    bool counts(const SettledOp &op) const { return all_programs || !op.is_others(); }
     // `comm`: of the op's first thread.
     void settle(SettledOp &settled, std::int64_t end_ns, std::uint32_t comm) {
+        if (!known()) return;
         const Op &op = settled.op;
         MemberCounts &counted = op.program_run == 0 ? others : own;
         ++counted.ops;
@@ -55,6 +57,7 @@ class Membership {
     }
     // The linker knows the bio. One that is made of another is that one's program's.
     void queued(const BlockEvent &ev, const Bio &bio, std::uint32_t host) {
+        if (!known()) return;
         const std::uint64_t from = bio.split_from != 0 ? bio.split_from : bio.parent;
         const BioLink *made_of = from != 0 ? linker_.links().link_of(from) : nullptr;
         std::uint32_t run = made_of ? made_of->program_run : 0;
@@ -67,6 +70,7 @@ class Membership {
     }
     // After the linker has seen the request: a recorded program queued one of its bios, or it serves one of its ops.
     void request_done(Served &served) {
+        if (!known()) return;
         const auto &ops = linker_.requests().served();
         served.of_population =
             served.of_population || std::any_of(ops.begin(), ops.end(), [this](std::uint64_t op) { return has(op); });

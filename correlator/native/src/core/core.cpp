@@ -78,9 +78,9 @@ void Core::know(const KnownStreams &streams) { impl_->shortfall.know(streams); }
 
 bool Core::finish() {
     Impl &m = *impl_;
-    if (m.phase == Impl::Phase::kFinished) return true;
-    if (m.phase == Impl::Phase::kReading) {
-        m.phase = Impl::Phase::kFinishing;
+    if (m.progress == Impl::Progress::kFinished) return true;
+    if (m.progress == Impl::Progress::kReading) {
+        m.progress = Impl::Progress::kFinishing;
         m.take_steps(RequestSteps::kNone - 1);
         m.shortfall.last_number();
         // First the requests, so that what completed is known to the ops that are still to be settled.
@@ -99,7 +99,7 @@ bool Core::finish() {
     for (const auto &[name, counts] : fates(m.classes))
         for (std::size_t f = 0; f < counts.size(); ++f)
             if (counts[f] != 0) m.out.tables.fate(m.common.strings.intern(name), kFateNames[f], counts[f]);
-    m.phase = Impl::Phase::kFinished;
+    m.progress = Impl::Progress::kFinished;
     return true;
 }
 
@@ -123,7 +123,7 @@ void Core::keep_statistics(bool tainted, std::vector<std::string> classes) {
     impl_->out.keep_statistics(tainted, std::move(classes));
 }
 bool Core::take_ready() const {
-    return impl_->phase == Impl::Phase::kFinished || impl_->out.tables.pending_rows() >= kChunkRows;
+    return impl_->progress == Impl::Progress::kFinished || impl_->out.tables.pending_rows() >= kChunkRows;
 }
 std::vector<Table> &Core::tables() { return impl_->out.tables.tables(); }
 void Core::show_open() {

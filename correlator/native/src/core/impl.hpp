@@ -34,7 +34,7 @@ struct Core::Impl {
     Settler settler;
     WholeRequests whole;  // whose steps are to come
     std::uint64_t block_events = 0;
-    enum class Phase { kReading, kFinishing, kFinished } phase = Phase::kReading;
+    enum class Progress { kReading, kFinishing, kFinished } progress = Progress::kReading;
 
     explicit Impl(Plan compiled)
         : common(std::move(compiled)),

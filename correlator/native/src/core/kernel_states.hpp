@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the kernel says of threads' states, and of whom threads waited for.
+// What the kernel says of threads' states, and what threads waited for.
 #pragma once
 #include <cstdint>
 

@@ -146,7 +146,7 @@ class Iterator : public ctf::StreamNotes {
     }
     void fill_context(const ctf::PacketInfo &info, bt_field *context) {
         const ctf::Walk &walk = output_.trace->layout.context_walks.at(info.stream_id);
-        ctf::Cursor c{stream_.packet_bytes(), info.context_at, info.header_bits};
+        ctf::Cursor c{stream_.packets().bytes(), info.context_at, info.header_bits};
         registers_.resize(
             std::max<std::size_t>(registers_.size(), output_.trace->layout.contexts.at(info.stream_id).registers));
         std::uint64_t field = 0;
@@ -158,7 +158,7 @@ class Iterator : public ctf::StreamNotes {
                 throw SourceError("a packet's context that ends too early");
     }
     void event() {
-        const EventShape &shape = output_.shape->events.at(stream_.event_class->cls);
+        const EventShape &shape = output_.shape->events.at(stream_.event_class()->cls);
         registers_.resize(std::max<std::size_t>(registers_.size(), shape.registers));
         last_ = stream_.clock();
         bt_message *m =

@@ -28,16 +28,16 @@ void Stream::aligned_events(EventBlock &out) {
 template <const AlignedHeader &h>
 void Stream::aligned_events_of(EventBlock &out) {
     const std::uint8_t *p = aligned_at_;
-    const MappedFile &file = *files_[file_].bytes;
+    const MappedFile &file = packets_.file();
     const std::uint8_t *const packet = cursor_.packet, *const content_end = packet + cursor_.end / 8,
                               *const file_end = file.data() + file.size();
     const std::uint8_t *const last_word = file_end - 8;
     AlignedClass *const classes = cls->aligned.data();
     const std::size_t ids = cls->aligned.size();
     const AlignedClass *found = nullptr;
-    const std::uint64_t latest = latest_;
+    const std::uint64_t latest = open_.latest;
     std::uint64_t clock = clock_;
-    std::int64_t own_ns = own_ns_;
+    std::int64_t own_ns = last_.own_ns;
     const bool keeps_ns = frequency_ == 1'000'000'000;
     Event *const begin = out.next(), *const past = out.last();
     Event *at = begin;
@@ -59,18 +59,18 @@ void Stream::aligned_events_of(EventBlock &out) {
         clock = later;
         if (c.time_slot >= 0) own_ns = slots[c.time_slot].i;
         const std::int64_t ns = own_ns != kNoTime ? own_ns : keeps_ns ? as_time(clock) : to_ns(clock);
-        *at++ = Event{c.cls, 0, number, packet_.cpu, ns, slots};
+        *at++ = Event{c.cls, 0, number, packets_.info().cpu, ns, slots};
         slots += c.slots;
         found = &c;
     }
     if (!found) return;
-    ordinal += static_cast<std::uint64_t>(at - begin);
+    last_.count += static_cast<std::uint64_t>(at - begin);
     aligned_count_ += static_cast<std::uint64_t>(at - begin);
     aligned_at_ = p;
-    event_class = found->all;
+    last_.cls = found->all;
     clock_ = clock;
-    own_ns_ = own_ns;
-    time_ns = at[-1].ts_ns;
+    last_.own_ns = own_ns;
+    last_.ns = at[-1].ts_ns;
     out.grown(at, slots);
 }
 

@@ -79,7 +79,7 @@ struct Follower::Impl : Merging {
             if (other->stream_id == info.stream_id && other->decl.instance == decl.instance &&
                 fs::path(other->decl.path).parent_path() == fs::path(decl.path).parent_path())
                 throw Unsupported(file.path + ": a stream in several files");
-        add(std::make_unique<Stream>(std::vector<Stream::File>{{std::move(window), {}}}, trace.layout, std::move(decl),
+        add(std::make_unique<Stream>(std::vector<Packets::File>{{std::move(window), {}}}, trace.layout, std::move(decl),
                                      info.stream_id, trace.frequency),
             file.trace);
         file.stream = streams.back().get();
@@ -120,7 +120,7 @@ bool Follower::grow() {
         if (file.stream) file.stream->go_on(std::move(window));
         else m.begin(file, std::move(window));
     }
-    std::vector<const Merging::Feed *> waiting;
+    std::vector<const Feed *> waiting;
     for (const auto &feed : m.feeds)
         if (feed.ended) waiting.push_back(&feed);
     m.go_on();

@@ -8,8 +8,6 @@ namespace opline::ctf {
 
 namespace {
 
-using Feed = Merging::Feed;
-
 constexpr std::ptrdiff_t kLongRun = 8;  // events of one stream in a row: then it is worth while to ask whose turn it is
 // of a stream are decoded at once so many events, and no more slots
 constexpr std::size_t kBlock = 48, kBlockSlots = 2048;
@@ -53,47 +51,46 @@ Event *merge_two(Feed &fx, Feed &fy, std::uint64_t bound, Event *out, const Even
 
 }  // namespace
 
-void Merging::note(Gap gap) {
-    if (const ClockMap *map = speaker_feed_->map) {
+void BatchNotes::note(Gap gap) {
+    if (const ClockMap *map = feed_->map) {
         gap.begin_ns = map->at(gap.begin_ns);
         gap.end_ns = map->at(gap.end_ns);
     }
     filling_->notes.push_back({filling_->count, gap, std::string(gap.why)});
 }
 
-void Merging::discarded(std::uint64_t begin, std::uint64_t end, std::uint64_t count, bool packets) {
-    const Stream &s = *speaker_;
+void BatchNotes::discarded(std::uint64_t begin, std::uint64_t end, std::uint64_t count, bool packets) {
+    const Stream &s = *feed_->stream;
     note({s.number, packets ? Gap::Kind::kPackets : Gap::Kind::kEvents, s.to_ns(begin), s.to_ns(end), count, {}});
 }
 
-void Merging::rest_unread(const PacketInfo &packet, std::uint64_t ordinal, std::uint64_t bits, bool counted,
-                          std::int64_t from_ns, std::int64_t until_ns) {
-    const Stream &s = *speaker_;
+void BatchNotes::rest_unread(const PacketInfo &packet, std::uint64_t ordinal, std::uint64_t bits, bool counted,
+                             std::int64_t from_ns, std::int64_t until_ns) {
+    const Stream &s = *feed_->stream;
     if (counted) note({s.number, Gap::Kind::kEvents, from_ns, std::max(from_ns, until_ns), 0, {}});
     const auto on_our_clock = [&](std::uint64_t time) {
         if (!packet.has_times) return kNoTime;
-        return speaker_feed_->map ? speaker_feed_->map->at(s.to_ns(time)) : s.to_ns(time);
+        return feed_->map ? feed_->map->at(s.to_ns(time)) : s.to_ns(time);
     };
-    rests.push_back({speaker_, s.file().path(), s.file().size(), ordinal, packet, bits, counted,
+    rests.push_back({&s, s.packets().file().path(), s.packets().file().size(), ordinal, packet, bits, counted,
                      on_our_clock(packet.begin), on_our_clock(packet.end)});
 }
 
-void Merging::damaged(std::int64_t from_ns, const std::string &why) {
-    if (for_bt2) damages[speaker_->decl.path] = why;
-    note({speaker_->number, Gap::Kind::kDamage, from_ns, kNoTime, 0, why});
+void BatchNotes::damaged(std::int64_t from_ns, const std::string &why) {
+    if (damages_wanted) damages[feed_->stream->decl.path] = why;
+    note({feed_->stream->number, Gap::Kind::kDamage, from_ns, kNoTime, 0, why});
 }
 
 // The feed's block has been merged: on to the next.
 void Merging::refill(Feed &feed) {
     EventBlock &block = feed.block;
     if (!feed.room || !pool->fits(feed.room, block.next_slots())) {
-        if (feed.room) filling_->spent.push_back(feed.room);
+        if (feed.room) notes.filling().spent.push_back(feed.room);
         feed.room = pool->take();
         block.go_on_at(feed.room);
     }
-    speaker_feed_ = &feed;
-    speaker_ = feed.stream;
-    feed.ended = !feed.stream->fill(block, *this);
+    notes.of(feed);
+    feed.ended = !feed.stream->fill(block, notes);
     if (feed.map)
         for (Event *event = block.begin(); event != block.end(); ++event)
             event->ts_ns = feed.map->at(event->ts_ns, feed.knot);
@@ -108,6 +105,7 @@ void Merging::prepare() {
         for (const auto &[id, cls] : trace->classes) most_slots = std::max(most_slots, cls.slot_count);
     block_events_ = std::clamp<std::size_t>(kBlockSlots / (most_slots + 1), 1, kBlock);
     pool.emplace(block_events_ * most_slots + 1);
+    notes.into(batch);
 }
 
 void Merging::begin(std::size_t number, std::size_t mapped) {
@@ -140,7 +138,7 @@ void Merging::hand_on() {
 }
 
 bool Merging::merge_into(EventBatch &batch, std::size_t most, std::int64_t until_ns) {
-    filling_ = &batch;
+    notes.into(batch);
     const std::uint64_t wanted = until_ns == kAll ? ~std::uint64_t{0} : order_of(until_ns);
     auto before = [wanted](const Merge<Feed>::Head *head) {
         return head ? std::min(order_of(head->time_ns), wanted) : wanted;
@@ -186,7 +184,7 @@ std::uint64_t Merging::aligned_count() const {
 
 std::uint64_t Merging::bytes_read() const {
     std::uint64_t total = 0;
-    for (const auto &s : streams) total += s->bytes_read();
+    for (const auto &s : streams) total += s->packets().bytes_read();
     return total;
 }
 

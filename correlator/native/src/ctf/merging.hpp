@@ -20,31 +20,57 @@
 
 namespace opline::ctf {
 
-class Merging : StreamNotes {
+// A stream with what has been decoded of it and not merged yet.
+struct Feed {
+    Stream *stream = nullptr;
+    EventBlock block;
+    Slot *room = nullptr;  // that its slots are in
+    const Event *at = nullptr, *end = nullptr;
+    bool ended = false;
+    const ClockMap *map = nullptr;  // of its trace; nullptr: its times stay as they are
+    std::size_t knot = 0;           // of the map, where the last event was
+};
+// The bytes at the end of a packet that cannot be decoded.
+struct UnreadRest {
+    const Stream *stream;
+    std::string path;  // of the file
+    std::size_t file_bytes;
+    std::uint64_t ordinal;  // of the packet in its stream
+    PacketInfo packet;
+    std::uint64_t bits;  // of it that can be decoded
+    bool counted;
+    std::int64_t begin_ns, end_ns;  // in which events are lost; kNoTime: since, or until, the stream's begin or end
+};
+
+// What the stream that is being read has to say goes into a batch, at the place that it has come to.
+class BatchNotes final : public StreamNotes {
+  public:
+    // From here on it is that stream's, and goes there.
+    void of(const Feed &feed) { feed_ = &feed; }
+    void into(EventBatch &batch) { filling_ = &batch; }
+    EventBatch &filling() { return *filling_; }
+
+    void discarded(std::uint64_t begin, std::uint64_t end, std::uint64_t count, bool packets) override;
+    void rest_unread(const PacketInfo &, std::uint64_t ordinal, std::uint64_t bits, bool counted, std::int64_t from_ns,
+                     std::int64_t until_ns) override;
+    void damaged(std::int64_t from_ns, const std::string &why) override;
+    void lost(Loss loss, const std::string &message) override { losses.add(loss, message); }
+
+    ReadLosses losses;
+    std::vector<UnreadRest> rests;
+    std::map<std::string, std::string> damages;  // why a stream ends too early, by path; if wanted
+    bool damages_wanted = false;
+
+  private:
+    void note(Gap gap);
+
+    const Feed *feed_ = nullptr;
+    EventBatch *filling_ = nullptr;
+};
+
+class Merging {
   public:
     static constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
-
-    // A stream with what has been decoded of it and not merged yet.
-    struct Feed {
-        Stream *stream = nullptr;
-        EventBlock block;
-        Slot *room = nullptr;  // that its slots are in
-        const Event *at = nullptr, *end = nullptr;
-        bool ended = false;
-        const ClockMap *map = nullptr;  // of its trace; nullptr: its times stay as they are
-        std::size_t knot = 0;           // of the map, where the last event was
-    };
-    // The bytes at the end of a packet that cannot be decoded.
-    struct Rest {
-        const Stream *stream;
-        std::string path;  // of the file
-        std::size_t file_bytes;
-        std::uint64_t ordinal;  // of the packet in its stream
-        PacketInfo packet;
-        std::uint64_t bits;  // of it that can be decoded
-        bool counted;
-        std::int64_t begin_ns, end_ns;  // in which events are lost; kNoTime: since, or until, the stream's begin or end
-    };
 
     void add(std::unique_ptr<Stream> stream, std::size_t trace) {
         streams.push_back(std::move(stream));
@@ -72,28 +98,15 @@ class Merging : StreamNotes {
     std::vector<std::unique_ptr<Stream>> streams;
     std::vector<std::size_t> trace_of;  // by stream
     std::deque<Feed> feeds;             // by stream
-    ReadLosses losses;
+    BatchNotes notes;
     EventSink *consumer = nullptr;
     std::optional<SlotPool> pool;
     EventBatch batch;  // of the thread that consumes, as long as it decodes, too
-    bool for_bt2 = false;
-    std::vector<Rest> rests;
-    std::map<std::string, std::string> damages;  // for babeltrace2: why a stream ends too early, by path
 
   private:
-    // Notes come from the stream that is being read, and go into the batch at the place that it has come to.
-    void discarded(std::uint64_t begin, std::uint64_t end, std::uint64_t count, bool packets) override;
-    void rest_unread(const PacketInfo &, std::uint64_t ordinal, std::uint64_t bits, bool counted, std::int64_t from_ns,
-                     std::int64_t until_ns) override;
-    void damaged(std::int64_t from_ns, const std::string &why) override;
-    void lost(Loss loss, const std::string &message) override { losses.add(loss, message); }
-    void note(Gap gap);
     void refill(Feed &);
 
     Merge<Feed> merge_;
-    EventBatch *filling_ = &batch;
-    const Feed *speaker_feed_ = nullptr;
-    const Stream *speaker_ = nullptr;
     std::size_t block_events_ = 1;
     std::uint64_t event_ids_ = 0;  // in all stream classes of all traces
 };

@@ -56,10 +56,10 @@ Reader::Reader(std::vector<std::shared_ptr<Trace>> traces, std::uint32_t cpus) :
             files += file.bytes != 0;
         }
     for (std::size_t i = 0; i < impl_->traces.size(); ++i)
-        for (auto &s : impl_->survey.streams_of(*impl_->traces[i], impl_->losses, files * kHugePage <= kMapped)) {
+        for (auto &s : impl_->survey.streams_of(*impl_->traces[i], impl_->notes.losses, files * kHugePage <= kMapped)) {
             impl_->add(std::move(s), i);
         }
-    impl_->survey.find_missing(impl_->losses, cpus);
+    impl_->survey.find_missing(impl_->notes.losses, cpus);
 }
 
 Reader::~Reader() = default;
@@ -106,7 +106,7 @@ std::uint64_t Reader::bytes_read() const {
 
 const ReadLosses &Reader::losses() const {
     if (!impl_->finished) impl_->relay.reset();  // what decodes adds to them
-    return impl_->losses;
+    return impl_->notes.losses;
 }
 
 std::uint64_t Reader::aligned_count() const {
@@ -121,7 +121,7 @@ std::string Reader::survey_json() const {
                 {"missing", json::array()},
                 {"kernel_cpus", json::object()},
                 {"unreadable", json::array()}};
-    for (const Merging::Rest &rest : impl_->rests)
+    for (const UnreadRest &rest : impl_->notes.rests)
         if (rest.counted)
             out["unreadable"].push_back({{"host", rest.stream->decl.host},
                                          {"kernel", rest.stream->decl.domain == Domain::kKernel},
@@ -149,13 +149,13 @@ std::string Reader::mendings_json() {
         bool finish() override { return true; }
         std::uint32_t classes = 0, streams = 0;
     } nobody;
-    m.for_bt2 = true;
+    m.notes.damages_wanted = true;
     open(nobody);
     while (run(~std::uint64_t{0})) {}
     m.consumer = nullptr;
-    json out = {{"files", json::object()}, {"damaged", m.damages}, {"rests", json::object()}};
+    json out = {{"files", json::object()}, {"damaged", m.notes.damages}, {"rests", json::object()}};
     std::map<std::string, Mending> mendings = m.survey.mendings;
-    for (const Merging::Rest &rest : m.rests) {
+    for (const UnreadRest &rest : m.notes.rests) {
         if (rest.counted) out["rests"][rest.stream->decl.path].push_back(rest.ordinal);
         const auto found =
             std::find_if(m.streams.begin(), m.streams.end(), [&](const auto &s) { return s.get() == rest.stream; });

@@ -232,12 +232,12 @@ std::vector<std::unique_ptr<Stream>> Survey::streams_of(const Trace &trace, Read
             if (!file.packets.empty()) file.begin = file.packets.front().begin;
         }
         std::stable_sort(group.begin(), group.end(), earlier);
-        std::vector<Stream::File> files;
+        std::vector<Packets::File> files;
         const Packet *first = nullptr;
         for (File &file : group) {
             if (file.packets.empty()) continue;
             if (!first) first = &file.packets.front();
-            Stream::File &f = files.emplace_back(Stream::File{file.bytes, {}});
+            Packets::File &f = files.emplace_back(Packets::File{file.bytes, {}});
             if (file.as_they_lie) continue;
             for (const Packet &p : file.packets) f.order.push_back(p.at);
             if (file.past < file.bytes->size()) f.order.push_back(file.past);

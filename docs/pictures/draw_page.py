@@ -18,6 +18,8 @@ page, out, *more = sys.argv[1:]
 state, selector = [*more, "", ""][:2]
 with Browser() as browser:
     opened = browser.open(Path(page), state, width=1400)
+    if "h=1" in state:
+        opened.wait("document.getElementById('threads').dataset.drawn")  # the lanes come a moment later
     opened.frame()
     opened.picture(Path(out))
     box = None

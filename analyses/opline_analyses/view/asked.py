@@ -17,6 +17,7 @@ from opline_analyses.ops.thread_names import NO_THREAD
 from opline_analyses.report.columns import Columns
 from opline_analyses.report.devices import add_devices
 from opline_analyses.report.head import common_head, short_name, stage_head
+from opline_analyses.report.one import ops_data
 from opline_analyses.view.kinds import FAST, KINDS, SLOW, labels
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 COLUMNS = 700  # of the first picture
 MOST_COLUMNS = 4000
 LISTED = 500
+MOST_OPS = 2000  # in detail, in one answer
 MOST_VALUES = 60  # of a kind, in an answer
 
 
@@ -141,6 +143,16 @@ def of_id(tables: Tables, op: int, region: Region) -> dict[str, Any]:
     known = 0 <= op < len(tables.place) and tables.place[op] >= 0
     places = tables.place[[op]] if known else np.zeros(0, np.int64)
     return {"list": _listed(tables, places, region)}
+
+
+def window_answer(tables: Tables, region: Region, most: int) -> dict[str, Any]:
+    """The ops that were under way in the region's time as data of a page, ``most`` of them (and MOST_OPS) at most,
+    evenly chosen; and how many they are in all.
+    """
+    places = tables.during(region)
+    most = max(1, min(most, MOST_OPS))
+    some = places if len(places) <= most else places[np.arange(most) * len(places) // most]
+    return {"total": len(places), **sent(*ops_data(tables.run, tables.op_id[some], tables.start_ns))}
 
 
 def who_answer(tables: Tables, region: Region, slow: bool) -> dict[str, Any]:

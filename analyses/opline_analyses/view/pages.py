@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 
 from opline.errors import OplineError
@@ -22,7 +23,7 @@ from opline.talk import shown
 from opline.values import Value
 from opline_analyses.report.data import PageData, page_data
 from opline_analyses.report.document import document
-from opline_analyses.report.one import op_data
+from opline_analyses.report.one import ops_data
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
 from opline_analyses.view import asked
@@ -146,12 +147,12 @@ class Pages:
             if followed.tables is None:
                 raise OplineError("There is no op yet.")
             with followed.pace.answering():
-                return _json(asked.sent(*op_data(followed.tables.run, op_id, followed.tables.start_ns)))
+                return _json(asked.sent(*ops_data(followed.tables.run, np.array([op_id]), followed.tables.start_ns)))
         with self._locks[number]:
             beside = self._beside[number]
             assert beside is not None
             run = beside.beside()
-        return _json(asked.sent(*op_data(run, op_id, run.start_ns())))
+        return _json(asked.sent(*ops_data(run, np.array([op_id]), run.start_ns())))
 
     def answer(self, number: int, question: str, region: Region, options: dict[str, int]) -> bytes:
         """The answer to a question about a large run, that has been shown. Raises OplineError."""
@@ -175,6 +176,7 @@ _QUESTIONS: dict[str, Callable[[Tables, Region, dict[str, int]], dict[str, Any]]
     "checks": lambda tables, region, options: asked.checks_answer(tables),
     "devices": lambda tables, region, options: asked.devices_answer(tables, region),
     "near": lambda tables, region, options: asked.one_op(tables, region, bool(options.get("linear"))),
+    "ops": lambda tables, region, options: asked.window_answer(tables, region, options.get("most", 1)),
     "find": lambda tables, region, options: asked.of_id(tables, options.get("op", -1), region),
 }
 

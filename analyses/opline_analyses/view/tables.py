@@ -257,6 +257,14 @@ class Tables:
             hit &= self._chosen(region.only)[part]
         return np.asarray(np.flatnonzero(hit) + part.start)
 
+    def during(self, region: Region) -> Column:
+        """The places of the ops that were under way in the region's time."""
+        end = int(np.searchsorted(self.begin_ns, region.t1))
+        hit = self.begin_ns[:end] + self.latency_ns[:end] > region.t0
+        if region.only is not None:
+            hit &= self._chosen(region.only)[:end]
+        return np.asarray(np.flatnonzero(hit))
+
     def nearest(self, region: Region, linear: bool) -> int | None:
         """The op_id of the op that is nearest to the middle of a region, of those in it."""
         places = self.marked(region)

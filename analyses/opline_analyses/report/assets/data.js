@@ -102,6 +102,14 @@ export class Run {
       edge(row(region[2])), edge(top)];
   }
 
+  /** The numbers of the visible ops that were under way in [t0, t1). */
+  during(t0, t1) {
+    const found = [];
+    const to = this.firstAt(t1);
+    for (let i = 0; i < to; i++) if (this.visible[i] && this.begin[i] + this.latency[i] > t0) found.push(i);
+    return found;
+  }
+
   /** The numbers of the visible ops in the region. */
   select(region) {
     const from = region ? this.firstAt(region[0]) : 0;

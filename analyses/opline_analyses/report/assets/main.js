@@ -11,6 +11,7 @@ import { drawStages } from './stages.js';
 import { drawWho } from './who.js';
 import { OpList } from './list.js';
 import { drawWaterfall } from './waterfall.js';
+import { drawThreads, shown } from './threads.js';
 import { drawDevices } from './devices.js';
 import { wireSearch } from './search.js';
 import { askNote, listNotes, markNotes } from './notes.js';
@@ -141,6 +142,8 @@ function draw(changed) {
   else if (any('who', 'slowWho')) drawWho(current(), state.region ? page.selected : null, setFilter);
   if (any('op', 'even', 'size', 'theme', 'all', 'run'))
     drawWaterfall(current(), page.open === null ? null : current().detail(page.open), page.open);
+  if (any('threads', 'time', 'region', 'run', 'filter', 'op', 'size', 'theme', 'grown'))
+    drawThreads(current(), timeShown(), openNumber);
   for (const [id, key] of [['linear', 'linear'], ['waited', 'waited']])
     byId(id).setAttribute('aria-pressed', String(state[key]));
   byId('value').textContent =
@@ -214,6 +217,7 @@ const actions = {
   0: () => update({ time: null }),
   '+': () => { const [a, b] = timeShown(); setTime([a + (b - a) / 4, b - (b - a) / 4]); },
   '-': () => { const [a, b] = timeShown(); setTime([a - (b - a) / 2, b + (b - a) / 2]); },
+  h: () => update({ threads: !state.threads }),
   s: () => update({ even: !state.even }),
   y: () => update({ linear: !state.linear }),
   w: () => update({ waited: !state.waited }),
@@ -287,6 +291,7 @@ function wire() {
     byId(id).addEventListener('click', () => actions[key]());
   }
   document.addEventListener('keydown', keys);
+  byId('threads').addEventListener('toggle', () => update({ threads: byId('threads').open }));
   document.addEventListener('dblclick', copyCell);
   let size = window.innerWidth;
   window.addEventListener('resize', () => {
@@ -314,6 +319,7 @@ function restore(found) {
     linear: false,
     waited: false,
     others: false,
+    threads: false,
     value: -1,
     notes: [],
     ...found,
@@ -367,7 +373,7 @@ async function start() {
 
 // What tests ask: counts and sums as the page has them.
 /** @type {any} */ (window).opline = {
-  page, state, update, hashOf,
+  page, state, update, hashOf, lanes: shown,
   stats: () => {
     const { bins } = page.heats[state.run];
     return {

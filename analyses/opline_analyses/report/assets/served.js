@@ -24,3 +24,9 @@ export function fetchOp(id) {
   }
   return asked.get(id);
 }
+
+/** Some of the ops that were under way in a time, as a run of their own, and how many there are in all. */
+export async function fetchOps(query) {
+  const { head, columns, total } = await ask('ops', query);
+  return { alone: await Run.decode(head, columns), total };
+}

@@ -13,6 +13,7 @@ export const state = {
   linear: false,
   waited: false, // heat map of time waited, not of counts
   value: -1, // stage whose time is drawn, -1: the latency
+  threads: false, // the lanes of threads are open
   others: false, // devices that serve no op, too
   notes: [], // [ns, text], in the order of time
 };
@@ -38,7 +39,7 @@ export function hashOf() {
   if (state.region) parts.push(`b=${state.region.map(Math.round).join(',')}`);
   if (state.op !== null) parts.push(`op=${state.op}`);
   if (state.run) parts.push(`r=${state.run}`);
-  for (const [key, letter] of [['even', 's'], ['linear', 'y'], ['waited', 'w'], ['others', 'd']]) {
+  for (const [key, letter] of [['even', 's'], ['linear', 'y'], ['waited', 'w'], ['others', 'd'], ['threads', 'h']]) {
     if (state[key]) parts.push(`${letter}=1`);
   }
   if (state.value >= 0) parts.push(`v=${state.value}`);
@@ -74,6 +75,7 @@ export function fromHash(hash) {
     if (key === 's') found.even = numbers[0] === 1;
     if (key === 'y') found.linear = numbers[0] === 1;
     if (key === 'w') found.waited = numbers[0] === 1;
+    if (key === 'h') found.threads = numbers[0] === 1;
     if (key === 'd') found.others = numbers[0] === 1;
     if (key === 'v') [found.value] = numbers;
   }

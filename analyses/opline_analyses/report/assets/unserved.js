@@ -3,3 +3,4 @@
 
 export const ask = () => Promise.reject(new Error('this page is a file'));
 export const fetchOp = ask;
+export const fetchOps = ask;

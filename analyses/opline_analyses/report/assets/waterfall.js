@@ -75,7 +75,8 @@ export function layout(run, detail) {
 
 const STEPS = 'qgidc';
 
-function requestBars(run, request) {
+/** A request's steps as bars: {label, colour, from, to}, ns from the op's begin. */
+export function requestBars(run, request) {
   const seen = [...STEPS].filter((l) => l in request.steps);
   const known = new Map(run.head.stages.map((s) => [s.name, s.colour]));
   return seen.slice(1).map((letter, k) => {

@@ -38,8 +38,8 @@ TEN_HERTZ = """\
 
 def io_run(path: Path, ios: list[dict[str, Any]], *, seconds: float = 1.0, names: dict[int, str] | None = None) -> Path:
     """A run that begins at ZERO_NS and lasts so long. An I/O: q g i d c in us (absent: not seen), and dev, sector,
-    sectors, kind, rwbs, tid, comm, cls, pid, cgroup, merges; served_by: of a flush, the place in ``ios`` of the one
-    that served it.
+    sectors, kind, rwbs, tid, comm, cls, pid, object, cgroup, merges; served_by: of a flush, the place in ``ios`` of the
+    one that served it.
     """
     run = RunBuilder()
     for n, io in enumerate(ios):
@@ -55,7 +55,7 @@ def io_run(path: Path, ios: list[dict[str, Any]], *, seconds: float = 1.0, names
         )
         times = [t for t in at.values() if t is not None]
         points = [P("begin", min(times), tid=request.tid), P("end", max(times), tid=request.tid)]
-        run.op(points, [request], op_class=io.get("cls", "op"), pid=io.get("pid", 10))
+        run.op(points, [request], op_class=io.get("cls", "op"), pid=io.get("pid", 10), obj=io.get("object", "obj"))
         row = run.rows["requests"][-1]
         row["queue_comm"] = io.get("comm", "app")
         row["cgroup"] = io.get("cgroup")

@@ -276,6 +276,8 @@ def test_the_percentile_is_a_value_that_was_there() -> None:
     [
         (["live", "hist", "--of", "ops"], "with --model also ops"),
         (["live", "hist", "--keep", "x"], "about the recording that --model makes"),
+        (["live", "hist", "--by", "process"], "--by process: of a run"),
+        (["live", "iostat", "--by", "object"], "--by object: of a run"),
         (["live", "log", "--of", "bios", "--model", "demo", "--", "true"], "--of bios: not with --model"),
         (["live", "hist", "--model", "demo"], "whose ops? -- COMMAND, or -p PID"),
     ],

@@ -55,6 +55,25 @@ def iostat(
     return result(run, filters, interval_ns, count, style, by)
 
 
+def top(
+    run: Run,
+    filters: IoFilters = ALL,
+    *,
+    by: str = "thread",
+    interval_ns: int | None = None,
+    count: int | None = None,
+    sort: str = "ios",
+    limit: int | None = None,
+) -> ResultTable:
+    """Who did the I/Os: a row per interval and group with counts, bytes, percentiles and the share of the time.
+    ``by``: a key of io_filter.PER; ``sort``: ios, bytes, latency, name or share; ``limit``: rows of each interval.
+    Raises UsageError.
+    """
+    from opline_analyses.block.top_result import result
+
+    return result(run, filters, by, interval_ns, count, sort, limit)
+
+
 def requests(
     run: Run, filters: IoFilters = ALL, *, owned: bool = False, order: str = "time", limit: int | None = None
 ) -> ResultTable:

@@ -241,6 +241,23 @@ class Run:
                 by=by,
             )  # fmt: skip
 
+    def top(
+        self,
+        *,
+        by: str = "thread",
+        interval: str | float | None = None,
+        count: int | None = None,
+        sort: str = "ios",
+        limit: int | None = None,
+        **filters: Option,
+    ) -> ResultTable:
+        """`opline top RUN`: who did the I/Os; ``by``: "object", "process", "cgroup" and others."""
+        with readable(self._run):
+            return block.top(
+                self._run, IoFilters.from_options(filters), by=by, interval_ns=_interval(interval), count=count,
+                sort=sort, limit=limit,
+            )  # fmt: skip
+
     def request_table(
         self, *, owned: bool = False, order: str = "time", limit: int | None = None, **filters: Option
     ) -> ResultTable:

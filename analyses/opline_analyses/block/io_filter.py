@@ -16,13 +16,14 @@ from opline_analyses.base.filters import window_instants
 from opline_analyses.base.given import Given
 from opline_analyses.base.quantities import Limits, limits, seconds, size_bytes
 from opline_analyses.base.text import count_of, device_name
+from opline_analyses.block.io_owners import TABLES, with_owner
 from opline_analyses.block.io_sources import Source, needing, source_of
 from opline_analyses.runs.cgroups import meant, names
 from opline_analyses.runs.devices import devices_condition
 from opline_analyses.runs.selection import NO_CLASS, any_glob, latency_limits, refuse_host, refuse_unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from opline_analyses.intervals.intervals import Batch
     from opline_analyses.runs.run import Run
@@ -36,6 +37,7 @@ KINDS = {
 PER = {
     "device": "dev", "io": "kind", "rwbs": "rwbs", "comm": "comm", "tid": "tid", "class": "class", "stage": "stage",
     "thread": "concat(coalesce(comm, '?'), ':', coalesce(tid::VARCHAR, '?'))", "cgroup": "cgroup", "host": "host",
+    "object": "object", "process": "process",
 }  # fmt: skip
 BATCH_ROWS = 1 << 16
 
@@ -261,10 +263,10 @@ def batches(
     from opline_analyses.runs.columns import plain
 
     column = PER[per] if per is not None else "''"
+    rows = rows.replaced(source=with_owner(rows.source, per))
     place = f"concat(kind, ' ', {column})" if with_kind else column
     sql, parameters = counted_sql(rows, f"end_ns, begin_ns, {value} AS value, coalesce({size}, 0), {place} AS place")
-    devices = run.device_names()
-    cgroups = _cgroups_in(run, rows) if per == "cgroup" else {}
+    whose = names_of_groups(run, rows, per)
 
     def named(key: Any) -> str:
         if with_kind:
@@ -272,17 +274,25 @@ def batches(
             return f"{'' if per is None else whose(place or None)} {kind}"
         return whose(key)
 
-    def whose(key: Any) -> str:
-        if key is None:
-            return "unknown"
-        return device_name(devices, int(key)) if per == "device" else str(cgroups.get(key, key))
-
     for found in run.con.sql(sql, parameters).to_arrow_reader(BATCH_ROWS):
         end_ns, begin_ns, values, sizes = (plain(found.column(i)).astype(np.int64, copy=False) for i in range(4))
         groups = found.column(4).dictionary_encode()
         texts = [named(key) for key in groups.dictionary.to_pylist()]
         indices = plain(groups.indices, len(texts)).astype(np.int64)
         yield Batch(end_ns, values, sizes, indices, [*texts, "unknown"], begin_ns)
+
+
+def names_of_groups(run: Run, rows: Rows, per: str | None) -> Callable[[Any], str]:
+    """What people call a group, from its value in the column of PER."""
+    devices = run.device_names()
+    cgroups = _cgroups_in(run, rows) if per == "cgroup" else {}
+
+    def whose(key: Any) -> str:
+        if key is None:
+            return "unknown"
+        return device_name(devices, int(key)) if per == "device" else str(cgroups.get(key, key))
+
+    return whose
 
 
 def _cgroups_in(run: Run, rows: Rows) -> dict[str, str]:
@@ -304,10 +314,13 @@ def count_of_rows(run: Run, rows: Rows) -> int:
     return int(run.row(sql, parameters)[0])
 
 
-def tables_needed(filters: IoFilters) -> tuple[str, ...]:
-    """The tables that the filters ask for: a trace's temporary run has rows of these only."""
+def tables_needed(filters: IoFilters, per: str | None = None) -> tuple[str, ...]:
+    """The tables that the filters and the groups (a key of PER) ask for: a trace's temporary run has rows of these
+    only.
+    """
     needed = {"requests", "bios"} if filters.of == "bios" else {filters.of}
-    if filters.op_class or filters.of == "stages":
+    needed.update(TABLES.get(per or "", ()))
+    if filters.op_class or filters.object or filters.of == "stages":
         needed |= {"ops", "links"}
     if filters.pid:
         needed.add("transitions")

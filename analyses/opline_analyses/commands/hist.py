@@ -120,7 +120,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--per {RECORDING} shows several recordings side by side: name the others with --also RUN.")
     filters, interval, asked = io_filters(args), interval_ns(args), hist_options(args)
     buckets_of(asked, unit_of(asked))  # what can't be is said before a run is made
-    with opened(args, tables=tables_needed(filters)) as opened_run:
+    with opened(args, tables=tables_needed(filters, asked.per)) as opened_run:
         write(args, hist(opened_run, filters, asked, interval_ns=interval, count=args.count))
     return 0
 

@@ -33,7 +33,7 @@ LACKS = {
 }
 INTERMIXED = True  # INTERVAL and COUNT also behind options
 STYLES = ("dtrace", "linux", "solaris")
-GROUPS = ("cgroup", "comm", "device", "host", "thread", "tid")
+GROUPS = ("cgroup", "comm", "device", "host", "object", "process", "thread", "tid")
 EXAMPLES = f"""\
 A row per device, as iostat -x of sysstat: r_await and w_await in ms; o/s
 flushes and discards; areq-sz in KiB; aqu-sz and %util exact. Without INTERVAL
@@ -102,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
     interval, filters = interval_ns(args), io_filters(args)
     if wanted(args):
         return _of_many(args, filters, interval)
-    with opened(args, tables=tables_needed(filters), whole=True) as opened_run:
+    with opened(args, tables=tables_needed(filters, by), whole=True) as opened_run:
         tell_not_yours(background_line(opened_run))
         write(args, iostat(
             opened_run, filters, interval_ns=interval, count=args.count, style=style, by=by

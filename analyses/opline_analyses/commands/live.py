@@ -134,6 +134,8 @@ def _check(args: argparse.Namespace, view: str) -> None:
 
         iostat.check(args)
     of = getattr(args, "of", "requests")
+    if (per := getattr(args, "per", None)) == "process" or (per == "object" and of not in ("ops", "stages")):
+        raise UsageError(f"--by {per}: of a run: `opline record` first (live --by object: --of ops and --model).")
     if args.model is None:
         if of != "requests":
             raise UsageError(f"--of {of}: live counts block requests; with --model also ops and stages.")

@@ -31,6 +31,9 @@ LACKS = {
 INTERMIXED = True  # INTERVAL also behind options
 SORTS = ("ios", "bytes", "latency", "name")
 EXAMPLES = """\
+`opline top RUN` has who did the I/Os of a run, of a recording or a trace, by
+thread, process, file and others: `opline top RUN --help`.
+
 Devices are as in `opline live iostat -x`. Threads are those that queued the I/O
 (name:TID). The source is BPF: root, and no recording. With -- COMMAND, top ends
 with COMMAND and then prints its output. Keys:
@@ -53,6 +56,7 @@ examples:
   opline top -- fio job.fio
   opline top --model syscalls -- fio job.fio
   opline top --model demo --keep run1 -- ./bench --seconds 60
+  opline top run1 --by object
 """
 
 
@@ -105,9 +109,23 @@ class Chosen:
 
 
 def chosen(argv: Sequence[str]) -> tuple[Any, list[str]]:
-    """The command that the arguments mean, and its own ones."""
+    """The command that the arguments mean, and its own ones. What comes first and is no time is a run."""
+    if argv and (argv[0] == "-" or not argv[0].startswith("-")) and not _is_time(argv[0]):
+        from opline_analyses.commands.top_run import OfRun
+
+        return OfRun(), list(argv)
     own, command = apart(argv)
     return (Chosen(command) if command else sys.modules[__name__]), own
+
+
+def _is_time(text: str) -> bool:
+    from opline_analyses.base.quantities import duration_ns
+
+    try:
+        duration_ns(text, "INTERVAL")
+    except UsageError:
+        return False
+    return True
 
 
 def run(args: argparse.Namespace, command: Sequence[str] = (), kept: IO[bytes] | None = None) -> int:

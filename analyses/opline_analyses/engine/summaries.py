@@ -92,7 +92,8 @@ def _of_ops(_: Options) -> Sequence[str]:
 
 
 def _of_ios(options: Options) -> Sequence[str]:
-    return tables_needed(IoFilters(**options["filters"]))
+    by = options["by"] if "by" in options else options["asked"]["per"]
+    return tables_needed(IoFilters(**options["filters"]), by)
 
 
 TASKS = {

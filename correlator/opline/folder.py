@@ -71,14 +71,40 @@ class Folder:
     def create(self, name: str, access: Access = ANYBODY, flags: int = os.O_WRONLY) -> int:
         """The descriptor of a new file, in place of whatever has its name; the umask takes its bits away."""
         self.remove(name)
-        flags |= os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        return self._open(name, access, flags | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW)
+
+    def _open(self, name: str, access: Access, flags: int) -> int:
         mode, group = access
-        descriptor = os.open(name, flags, mode, dir_fd=self.descriptor)
+        descriptor = os.open(name, flags | os.O_CLOEXEC, mode, dir_fd=self.descriptor)
         if group is not None and mode & 0o070 and not mode & 0o004:
             found = os.fstat(descriptor)
             if found.st_gid != group:  # the bits are about another group
                 os.fchmod(descriptor, found.st_mode & 0o707)
         return descriptor
+
+    def _unnamed(self, access: Access) -> int | None:
+        """The descriptor of a file that is gone if nobody names it; None where the file system has no such files, or
+        /proc is not there to name it by (open(2): O_TMPFILE).
+        """
+        try:
+            descriptor = self._open(".", access, os.O_WRONLY | os.O_TMPFILE)
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT):
+                raise
+            return None
+        with suppress(OSError):
+            if os.path.samestat(os.stat(f"/proc/self/fd/{descriptor}"), os.fstat(descriptor)):
+                return descriptor
+        os.close(descriptor)
+        return None
+
+    def _name(self, descriptor: int, name: str) -> bool:
+        """Give an unnamed file a name; False: another has it."""
+        try:
+            os.link(f"/proc/self/fd/{descriptor}", name, dst_dir_fd=self.descriptor, follow_symlinks=True)
+        except FileExistsError:
+            return False
+        return True
 
     def rename(self, name: str, to: str) -> None:
         """Give a file the name of another one, which it replaces."""
@@ -106,19 +132,26 @@ class Folder:
                 raise
 
     def write(self, name: str, text: str, access: Access = ANYBODY, durable: bool = False) -> None:
-        """A file with this text, written beside and then renamed; ``durable``: it survives a power cut."""
+        """A file with this text, seen once it is whole; ``durable``: it survives a power cut. Whoever is killed leaves
+        nothing of it, but where the file system has no files without a name.
+        """
+        part, unnamed = name + PART, self._unnamed(access)
         try:
-            with os.fdopen(self.create(name + PART, access), "w", encoding="utf-8") as file:
+            with os.fdopen(self.create(part, access) if unnamed is None else unnamed, "w", encoding="utf-8") as file:
                 file.write(text)
+                file.flush()
                 if durable:
-                    file.flush()
                     os.fsync(file.fileno())
-            self.rename(name + PART, name)
+                if unnamed is None or not self._name(unnamed, name):
+                    if unnamed is not None:  # only a name can take another one's place
+                        self.remove(part)
+                        self._name(unnamed, part)
+                    self.rename(part, name)
             if durable:
                 self.sync_names()
         except BaseException:
             with suppress(OSError):
-                self.remove(name + PART)
+                self.remove(part)
             raise
 
 

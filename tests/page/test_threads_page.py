@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.lib.browser import PROGRAM, Browser, Page
 from tests.lib.firefox import PROGRAM as FIREFOX
@@ -21,8 +23,9 @@ from tests.lib.recorded import Correlated, RunOf
 from tests.page.test_report import hostile_run
 
 from opline_analyses.cli import main
-from opline_analyses.ops.thread_names import NO_THREAD
+from opline_analyses.ops.thread_names import NO_THREAD, host_of_key, thread_keys
 from opline_analyses.report import data
+from opline_analyses.runs.columns import ABSENT
 from opline_analyses.runs.run import open_run
 from opline_analyses.runs.selection import Selection
 from opline_analyses.view import pages
@@ -264,3 +267,78 @@ def test_lanes_in_firefox(demo: Correlated, tmp_path: Path) -> None:
         )
         check_slices(demo, window, firefox.ask(SLICES))
         assert firefox.errors == []
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The recorded client and server, joined."""
+    folder = tmp_path_factory.mktemp("recorded")
+    packed = Path(__file__).parents[1] / "hosts" / "two-hosts-block.tar.xz"
+    subprocess.run(["tar", "-xJf", packed, "-C", folder], check=True)
+    given, out = folder / "two-hosts-block", folder / "cluster"
+    assert main(["join", "-o", str(out), f"client={given}/client", f"server={given}/server"]) == 0
+    return out
+
+
+def hosts_of_stages(cluster: Path) -> Counter[tuple[int, str, int | None]]:
+    """(op, host, tid) of all stages of the joined run."""
+    with open_run(cluster, interruptible=False) as run:
+        return Counter(run.rows("SELECT op_id, host, tid FROM stages SEMI JOIN ops USING (op_id)"))
+
+
+@chromium
+@pytest.mark.parametrize("held", ["file", "asked"])
+def test_a_joined_run_has_lanes_by_host(
+    held: str, cluster: Path, opened: Callable[..., Page], browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if held == "file":
+        check_hosts(cluster, opened(cluster, "#h=1"))
+        return
+    monkeypatch.setattr(pages, "HELD_ROWS", 0)
+    with (
+        open_run(cluster, interruptible=False) as run,
+        Server(Pages([Viewed(run, "cluster", Selection(), False)])) as server,
+    ):
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            check_hosts(cluster, browser.open(server.address, "#h=1"))
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def check_hosts(cluster: Path, page: Page) -> None:
+    page.wait(DRAWN)
+    drawn = page.ask(
+        """opline.lanes.lanes.filter(l => !l.device).flatMap(l => l.slices.map(s =>
+            [s.op.id, opline.lanes.run.head.hosts[l.host].name, l.label]))"""
+    )
+    found: Counter[tuple[int, str, int | None]] = Counter()
+    for op, host, label in drawn:
+        assert label.startswith(f"{host}:")
+        done = label == f"{host}:block completion"
+        found[op, host, None if done else int(label.rsplit(" ", 1)[1])] += 1
+    assert found == hosts_of_stages(cluster)
+    assert {host for _, host, _ in found} == {"client", "server"}
+    order = page.ask("opline.lanes.lanes.map(l => l.host)")
+    assert order == sorted(order), "one group for each host"
+    devices = page.ask("opline.lanes.lanes.filter(l => l.device).map(l => [l.label, l.short, l.host])")
+    assert devices == [["server:vda", "vda", 1]]
+    client, server = page.ask("opline.lanes.run.head.hosts")
+    document = json.loads((cluster / "cluster.json").read_text())
+    bound = next(host for host in document["hosts"] if host["name"] == "server")
+    assert (client["reference"], client["bound_max_ns"]) == (True, 0)
+    assert (server["reference"], server["clock"]) == (False, "client")
+    assert (server["bound_p50_ns"], server["bound_max_ns"]) == (bound["bound_p50_ns"], bound["bound_max_ns"])
+    assert bound["bound_max_ns"] > 0
+    heads = page.ask("[...document.querySelectorAll('#threads details tbody th')].map(h => h.textContent)")
+    assert heads[0] == "client: all times are of this host's clock"
+    assert heads[1].startswith("server: times are ±") and heads[1].endswith("on the clock of client")
+
+
+def test_threads_of_two_hosts_with_one_number_are_two() -> None:
+    tid, host = np.array([7, 7, 7, ABSENT, ABSENT, 0]), np.array([-1, 0, 1, 1, -1, 1])
+    keys = thread_keys(tid, host)
+    assert len(set(keys.tolist())) == 6
+    assert [host_of_key(key) for key in keys.tolist()] == host.tolist()

@@ -41,7 +41,8 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the hosts and the pairs of hosts."""
-    from opline_analyses.hosts.cluster import host_table, read_cluster
+    from opline_analyses.hosts.cluster import host_table
+    from opline_analyses.runs.cluster import read_cluster
 
     cluster = read_cluster(args.cluster)
     if args.plot is not None:

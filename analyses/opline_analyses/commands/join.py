@@ -66,7 +66,8 @@ def _ppm(text: str) -> float:
 def run(args: argparse.Namespace) -> int:
     """Makes the cluster, and prints its hosts."""
     from opline.cluster.join import Options, join
-    from opline_analyses.hosts.cluster import host_table, is_whole, read_cluster
+    from opline_analyses.hosts.cluster import host_table, is_whole
+    from opline_analyses.runs.cluster import read_cluster
 
     join(args.output, args.recordings, Options(args.model, args.reference, args.clock_rate_limit))
     cluster = read_cluster(args.output)

@@ -107,7 +107,8 @@ def _join(cluster: Path, places: dict[str, str], model: str | None) -> bool:
     if len(places) < 2:
         raise OplineError(f"One host alone has recorded, so there is no cluster: its recording is in {where}.", 3)
     from opline_analyses.commands.common import write_text
-    from opline_analyses.hosts.cluster import host_table, is_whole, read_cluster
+    from opline_analyses.hosts.cluster import host_table, is_whole
+    from opline_analyses.runs.cluster import read_cluster
 
     try:
         from opline.cluster.join import Options, join

@@ -17,7 +17,7 @@ from opline.store.underway import has_run
 from opline.talk import talk
 from opline.values import Value
 from opline_analyses.engine.interface import Failure, Item, engine_of
-from opline_analyses.hosts.cluster import is_cluster, read_cluster
+from opline_analyses.runs.cluster import is_cluster, read_cluster
 from opline_analyses.runs.notices import tell_gaps
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from opline_analyses.ops.thread_names import thread_keys
 from opline_analyses.runs.columns import ABSENT, batches, filled, numbers
 from opline_analyses.runs.run import Run
 
@@ -27,7 +28,7 @@ class StageRows:
     stage: Column  # number in the page's list of stages
     begin_ns: Column  # of the run's clock
     duration_ns: Column
-    tid: Column  # ABSENT: no thread is known
+    tid: Column  # ABSENT: no thread is known; in a joined run the thread's key (ops.thread_names)
 
     @property
     def first(self) -> Column:
@@ -48,15 +49,20 @@ def stage_rows(run: Run, place: Column, stages: dict[str, int]) -> StageRows:
 
 
 def _read(run: Run, place: Column, stages: dict[str, int]) -> Iterator[tuple[Column, tuple[Column, ...]]]:
-    """By batch: the ops' places, and seq, stage, begin, duration and tid of their rows."""
-    for batch in batches(run, "stages", ("op_id", "seq", "stage", "begin_ns", "duration_ns", "tid")):
+    """By batch: the ops' places, and seq, stage, begin, duration and thread of their rows."""
+    hosts = {host: n + 1 for n, host in enumerate(run.hosts())}
+    wanted = ("op_id", "seq", "stage", "begin_ns", "duration_ns", "tid", *(("host",) if hosts else ()))
+    for batch in batches(run, "stages", wanted):
+        tid = filled(batch.column("tid"), np.int64, ABSENT)
+        if hosts:
+            tid = thread_keys(tid, numbers(batch.column("host"), lambda name: hosts[name]).astype(np.int64) - 1)
         op = place[filled(batch.column("op_id"), np.int64)]
         rows: tuple[Column, ...] = (
             filled(batch.column("seq"), np.int64),
             numbers(batch.column("stage"), lambda name: stages.get(name, NO_STAGE)),
             filled(batch.column("begin_ns"), np.int64),
             filled(batch.column("duration_ns"), np.int64),
-            filled(batch.column("tid"), np.int64, ABSENT),
+            tid,
         )
         kept = op >= 0
         if kept.all():

@@ -5,14 +5,45 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from opline_analyses.runs.columns import ABSENT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
+    from opline_analyses.ops.rows import Column
     from opline_analyses.runs.run import Run
 
 NO_THREAD = "(no thread)"  # a stage that a completion ends
+_HOST_BIT = 40  # a thread of a joined run is one number: the host's is above this bit, and the number is negative
+
+
+def thread_keys(tid: Column, host: Column) -> Column:
+    """One number for each thread of a joined run. ``tid``: ABSENT where none is known; ``host``: -1 likewise."""
+    own = np.where(tid == ABSENT, 0, tid + 1)
+    return np.where(host < 0, tid, -((host.astype(np.int64) + 1 << _HOST_BIT) + own))
+
+
+def host_of_key(key: int) -> int:
+    """The host's number; -1: it is not known, or the run is of one host."""
+    return -1 if key == ABSENT or key >= 0 else (-key >> _HOST_BIT) - 1
+
+
+def names_of_keys(run: Run, keys: Iterable[int]) -> dict[int, str]:
+    """The names of threads by their keys: HOST:NAME in a joined run, as devices are named there."""
+    by_host: dict[int, dict[int, int]] = {}
+    for key in keys:
+        own = key if host_of_key(key) < 0 else ((-key & (1 << _HOST_BIT) - 1) - 1)
+        by_host.setdefault(host_of_key(key), {})[key] = ABSENT if own == -1 else own
+    hosts = run.hosts() if any(host >= 0 for host in by_host) else []
+    found = {}
+    for number, tids in by_host.items():
+        host = None if number < 0 else hosts[number]
+        names = names_of_threads(run, list(tids.values()), host)
+        found.update({key: names[tid] if host is None else f"{host}:{names[tid]}" for key, tid in tids.items()})
+    return found
 
 
 def names_of_threads(run: Run, tids: list[int], host: str | None = None) -> dict[int, str]:

@@ -213,7 +213,7 @@ def _full(run: Run, ops: Ops, number: dict[str, int], columns: Columns) -> tuple
     threads = add_threads(columns, run, lists)
     every = np.arange(len(ops))
     parts = _details(columns, run, ops, _read_details(run, ops, rows, every), every)
-    return columns, {"full": True, "dimensions": dimensions, "threads": threads, "detailed": len(ops), **parts}
+    return columns, {"full": True, "dimensions": dimensions, **threads, "detailed": len(ops), **parts}
 
 
 def _tick(ops: Ops, limit: int) -> int:

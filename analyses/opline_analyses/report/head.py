@@ -10,6 +10,7 @@ from opline.talk import shown
 from opline_analyses.base.colours import HUES, UNATTRIBUTED, stage_colour
 from opline_analyses.report.ops import NAME_LENGTH
 from opline_analyses.runs import ledger
+from opline_analyses.runs.cluster import read_cluster
 from opline_analyses.runs.run import Run
 
 FORMAT = 1
@@ -28,6 +29,21 @@ def stage_head(name: str, kind: str) -> dict[str, Any]:
     return {"name": short_name(name), "kind": short_name(kind), "colour": stage_colour(name, kind)}
 
 
+def _hosts(run: Run) -> list[dict[str, Any]]:
+    """The hosts of a joined run by number: ``reference``: all times are of its clock; else how far they may be off."""
+    cluster = read_cluster(run.path)
+    known = {host["name"]: host for host in cluster["hosts"]}
+    return [
+        {
+            "name": short_name(name),
+            "reference": name == cluster["reference"],
+            "clock": short_name(cluster["reference"]),
+            **{key: known.get(name, {}).get(key) for key in ("bound_p50_ns", "bound_max_ns")},
+        }
+        for name in run.hosts()
+    ]
+
+
 def common_head(run: Run, start_ns: int) -> dict[str, Any]:
     """``start_ns``: of the run's clock, what the page's times count from."""
     recording = run.manifest.get("recording") or {}
@@ -36,7 +52,9 @@ def common_head(run: Run, start_ns: int) -> dict[str, Any]:
         f"SELECT begin_ns, end_ns, count, packets, stream FROM discarded ORDER BY begin_ns, stream LIMIT {MOST_LOST}"
     )
     entries = ledger.entries(run)
+    hosts = {"hosts": _hosts(run)} if run.is_cluster else {}
     return {
+        **hosts,
         "format": FORMAT,
         "start_ns": str(start_ns),  # may be beyond 2^53: a text
         "model": short_name(str(model.get("name", "?"))),

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from opline_analyses.ops.rows import Column
-from opline_analyses.ops.thread_names import names_of_threads
+from opline_analyses.ops.thread_names import host_of_key, names_of_keys
 from opline_analyses.report.cells import Cells
 from opline_analyses.report.columns import Columns, zigzag
 from opline_analyses.report.detail import add_lists
@@ -61,13 +61,21 @@ def _add_counts(columns: Columns, number: int, kind: Dimension, cells: Cells) ->
     return {"name": kind.name, "column": f"dimension{number}", "values": _named(values), "cells": True}
 
 
-def add_threads(columns: Columns, run: Run, lists: list[list[int]]) -> list[str]:
-    """Adds the lists of threads; gives the threads' names."""
+def thread_head(run: Run, keys: list[int]) -> dict[str, Any]:
+    """Names of threads by number, and in a joined run their hosts' numbers."""
+    names = names_of_keys(run, keys)
+    head: dict[str, Any] = {"threads": [short_name(names[key]) for key in keys]}
+    if run.is_cluster:
+        head["thread_hosts"] = [host_of_key(key) for key in keys]
+    return head
+
+
+def add_threads(columns: Columns, run: Run, lists: list[list[int]]) -> dict[str, Any]:
+    """Adds the lists of threads; gives what the head has of them."""
     tids = sorted({tid for one in lists for tid in one})
-    names = names_of_threads(run, tids)
     number = {tid: n for n, tid in enumerate(tids)}
     add_lists(columns, "thread_lists", [[number[tid] for tid in one] for one in lists])
-    return [short_name(names[tid]) for tid in tids]
+    return thread_head(run, tids)
 
 
 def _thread_counts(which: Column, lists: list[list[int]], cells: Cells) -> Column:
@@ -120,5 +128,5 @@ def with_kinds(
         columns.add("thread_cells", _thread_counts(which, lists, cells).ravel())
     else:
         columns.add("threads", which)
-    names = add_threads(columns, run, lists)
-    return columns, {"dimensions": dimensions, "threads": names, "threads_in_cells": threads in counted}
+    head = add_threads(columns, run, lists)
+    return columns, {"dimensions": dimensions, **head, "threads_in_cells": threads in counted}

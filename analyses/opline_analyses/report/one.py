@@ -13,10 +13,11 @@ import pyarrow as pa
 from opline.errors import OplineError
 from opline_analyses.base.colours import STATES, STATES_UNKNOWN
 from opline_analyses.ops.rows import Column, StageRows
-from opline_analyses.ops.thread_names import NO_THREAD, names_of_threads
+from opline_analyses.ops.thread_names import NO_THREAD, thread_keys
 from opline_analyses.report.columns import Columns, zigzag
 from opline_analyses.report.detail import add_lists, add_requests, add_stages, group, requests_of, states_of
 from opline_analyses.report.head import common_head, short_name, stage_head
+from opline_analyses.report.kinds import thread_head
 from opline_analyses.runs.columns import ABSENT
 from opline_analyses.runs.run import Run
 
@@ -37,7 +38,6 @@ def ops_data(run: Run, op_ids: Column, start_ns: int) -> tuple[dict[str, Any], C
     classes = list(dict.fromkeys(o[0] for o in ops))
     rows, known = _stages(run)
     threads, at = np.unique(rows.tid, return_inverse=True)
-    names = names_of_threads(run, threads.tolist())
     columns = Columns()
     columns.add("op_id", zigzag(np.diff(ids, prepend=-1) - 1))
     columns.add("tainted", np.array([int(o[3]) for o in ops], np.int64))
@@ -61,7 +61,7 @@ def ops_data(run: Run, op_ids: Column, start_ns: int) -> tuple[dict[str, Any], C
         "counts_tainted": True,
         "stages": [stage_head(name, kind) for name, kind in known.items()],
         "no_thread": NO_THREAD,
-        "threads": [short_name(names[tid]) for tid in threads.tolist()],
+        **thread_head(run, threads.tolist()),
         "dimensions": [
             {
                 "name": "class",
@@ -82,13 +82,15 @@ def ops_data(run: Run, op_ids: Column, start_ns: int) -> tuple[dict[str, Any], C
 def _stages(run: Run) -> tuple[StageRows, dict[str, str]]:
     """The rows of the ops in the table ``chosen``, and the kind of each stage."""
     found = run.con.execute(
-        f"""SELECT place, seq, stage, kind, begin_ns, duration_ns, coalesce(tid, {ABSENT}) AS tid
-            FROM stages JOIN chosen USING (op_id) ORDER BY place, seq"""
+        f"""SELECT place, seq, stage, kind, begin_ns, duration_ns, coalesce(tid, {ABSENT}) AS tid,
+                   coalesce(list_position(?::VARCHAR[], host), 0) - 1 AS host
+            FROM stages JOIN chosen USING (op_id) ORDER BY place, seq""",
+        [run.hosts()],
     ).fetchnumpy()
     known = dict(zip(found["stage"].tolist(), found["kind"].tolist(), strict=True))
     number = {stage: n for n, stage in enumerate(known)}
     stage = np.array([number[name] for name in found["stage"].tolist()], np.int64)
-    place, seq, begin, took, tid = (
-        np.asarray(found[name], np.int64) for name in ("place", "seq", "begin_ns", "duration_ns", "tid")
+    place, seq, begin, took, tid, host = (
+        np.asarray(found[name], np.int64) for name in ("place", "seq", "begin_ns", "duration_ns", "tid", "host")
     )
-    return StageRows(place, seq, stage, begin, took, tid), known
+    return StageRows(place, seq, stage, begin, took, thread_keys(tid, host)), known

@@ -20,6 +20,7 @@ from opline.store.manifest import AGAIN, MANIFEST
 from opline.store.underway import has_run
 from opline.talk import explain
 from opline_analyses.base.literal import LiteralFiles
+from opline_analyses.runs.cluster import is_cluster
 from opline_analyses.runs.views import Connection, Views, connect, unreadable
 
 if TYPE_CHECKING:
@@ -141,7 +142,13 @@ class Run:
     @property
     def is_cluster(self) -> bool:
         """Whether the run is of several hosts on one clock (`opline join`)."""
-        return (self.path / "cluster.json").is_file()
+        return is_cluster(self.path)
+
+    def hosts(self) -> list[str]:
+        """The hosts whose threads or devices have stages; none in a run of one host."""
+        if not self.is_cluster:
+            return []
+        return [host for (host,) in self.rows("SELECT DISTINCT host FROM stages WHERE host IS NOT NULL ORDER BY host")]
 
     def start_ns(self) -> int:
         """What all times of the run count from: its first event. (Of an old run that does not say it: its first op.)"""

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Many ops as lanes: per thread the stages that ran on it, per block device its requests. Slices that overlap lie in
 // rows of their own. Times are ns from the begin of the window.
-import { requestBars } from './waterfall.js';
+import { requestBars, threadLabel } from './waterfall.js';
 
 export const MOST_LANES = 80;
 const MOST_ROWS = 10; // of a lane: what overlaps further lies over the last row
@@ -41,8 +41,7 @@ function stagesOf(run, op, shift, laneOf, found) {
   let before = null;
   op.stages.forEach((s, place) => {
     const { name: label, colour, kind } = run.head.stages[s.stage];
-    const thread = run.head.threads[s.thread];
-    const lane = laneOf(thread === run.head.no_thread ? 'block completion' : thread, false);
+    const lane = laneOf(threadLabel(run.head, s.thread), false, run.head.thread_hosts?.[s.thread] ?? -1);
     const [from, to] = [shift + s.begin, shift + s.begin + s.duration];
     const slice = { op, lane, from, to, parts: [{ from, to, label, colour, hatched: kind === 'unknown' }] };
     lane.slices.push(slice);
@@ -63,18 +62,20 @@ function requestsOf(run, op, shift, laneOf, known) {
     const key = [request.device, request.sector, slice.from, slice.to].join();
     if (known.has(key)) continue; // several ops have it
     known.add(key);
-    slice.lane = laneOf(request.device, true);
+    const host = (run.head.hosts ?? []).findIndex((h) => request.device.startsWith(`${h.name}:`));
+    slice.lane = laneOf(request.device, true, host);
     slice.lane.slices.push(slice);
   }
 }
 
-/** The lanes of some ops (as Run.detail gives them) in [t0, t1): {lanes, flows, over, left}. Threads in the order in
- * which ops meet them, then devices; ``left``: lanes beyond MOST_LANES, those with the fewest slices. */
+/** The lanes of some ops (as Run.detail gives them) in [t0, t1): {lanes, flows, over, left}. By host; threads in the
+ * order in which ops meet them, then devices; ``left``: lanes beyond MOST_LANES, those with the fewest slices. */
 export function lanesOf(run, ops, [t0, t1]) {
   const byLabel = new Map();
-  const laneOf = (label, device) => {
+  const laneOf = (label, device, host) => {
     const key = `${device ? 'd' : 't'}${label}`;
-    if (!byLabel.has(key)) byLabel.set(key, { label, device, slices: [], places: 0 });
+    const short = host < 0 ? label : label.slice(run.head.hosts[host].name.length + 1);
+    if (!byLabel.has(key)) byLabel.set(key, { label, short, device, host, slices: [], places: 0 });
     return byLabel.get(key);
   };
   const found = { flows: [] };
@@ -89,7 +90,7 @@ export function lanesOf(run, ops, [t0, t1]) {
   const kept = new Set([...all].sort((a, b) => b.slices.length - a.slices.length).slice(0, MOST_LANES));
   const place = (lane) => lane.places / lane.slices.length;
   const lanes = all.filter((lane) => kept.has(lane)).sort((a, b) =>
-    Number(a.device) - Number(b.device) || place(a) - place(b) || (a.label < b.label ? -1 : 1));
+    a.host - b.host || Number(a.device) - Number(b.device) || place(a) - place(b) || (a.label < b.label ? -1 : 1));
   let over = 0;
   for (const lane of lanes) {
     Object.assign(lane, pack(lane.slices));

@@ -13,6 +13,7 @@ export const MOST_OPS = 1000;
 const MOST_FLOWS = 3000;
 const ROW = 15;
 const GAP = 5; // below a lane
+const HEAD = 20; // above the lanes of a host
 const TOP = 22;
 const NEAR = 3; // pixels
 
@@ -114,7 +115,14 @@ function drawPicture() {
   if (!canvas || !shown.lanes) return;
   const { width, label, inner, from, to, x } = scale();
   let height = TOP;
+  let host = -1;
+  const heads = [];
   for (const lane of shown.lanes) {
+    if (lane.host !== host) {
+      heads.push([lane.host, height]);
+      height += HEAD;
+    }
+    host = lane.host;
     lane.y = height;
     height += lane.rows * ROW + GAP;
   }
@@ -131,6 +139,9 @@ function drawPicture() {
     context.fillStyle = themed('--grid');
     context.fillRect(Math.round(x(tick)), TOP - 5, 1, height - TOP);
   }
+  context.textAlign = 'left';
+  context.fillStyle = themed('--ink');
+  for (const [n, y] of heads) context.fillText(fitting(context, ofHost(n), width - 8), 4, y + HEAD / 2);
   for (const lane of shown.lanes) drawLane(context, lane, { label, from, to, x });
   const few = shown.flows.length <= MOST_FLOWS;
   context.lineWidth = 1;
@@ -141,10 +152,19 @@ function drawPicture() {
   }
 }
 
+/** What a host's lanes are headed with. */
+function ofHost(n) {
+  const host = shown.run.head.hosts[n];
+  if (!host) return 'host not known';
+  if (host.reference) return `${host.name}: all times are of this host's clock`;
+  return host.bound_max_ns === null ? host.name : `${host.name}: times are ±${duration(host.bound_p50_ns)} (at most `
+    + `±${duration(host.bound_max_ns)}) on the clock of ${host.clock}`;
+}
+
 function drawLane(context, lane, { label, from, to, x }) {
   context.fillStyle = themed(lane.device ? '--soft' : '--ink');
   context.textAlign = 'right';
-  context.fillText(fitting(context, lane.label, label - 12, 6), label - 8, lane.y + ROW / 2);
+  context.fillText(fitting(context, lane.short, label - 12, 6), label - 8, lane.y + ROW / 2);
   context.textAlign = 'left';
   for (const slice of lane.slices) {
     if (slice.to < from || slice.from > to) continue;
@@ -245,9 +265,12 @@ function described(slice, ns) {
 function table() {
   const length = shown.window[1] - shown.window[0];
   const number = (text) => el('td', { className: 'number' }, text);
-  const rows = shown.lanes.map((lane) => el('tr', {}, el('td', {}, name(lane.label)),
-    el('td', {}, lane.device ? 'device' : 'thread'), number(count(lane.ops)), number(count(lane.slices.length)),
-    number(duration(lane.covered)), number(percent(lane.covered, length))));
+  const rows = shown.lanes.flatMap((lane, k) => [lane.host === (shown.lanes[k - 1]?.host ?? -1) ? null :
+    el('tr', {}, el('th', { colspan: 6, scope: 'rowgroup' }, ofHost(lane.host))),
+  el('tr', {}, el('td', {}, name(lane.short)),
+    el('td', {}, lane.device ? 'device' : 'thread'),
+      number(count(lane.ops)), number(count(lane.slices.length)),
+    number(duration(lane.covered)), number(percent(lane.covered, length)))]).filter(Boolean);
   const heads = ['lane', '', 'ops', 'slices', 'time with a slice', 'of the time'];
   return el('details', {}, el('summary', {}, 'These lanes as a table'), el('table', { className: 'plain' },
     el('thead', {}, el('tr', {}, heads.map((h) => el('th', { scope: 'col' }, h)))), el('tbody', {}, rows)));

@@ -38,6 +38,12 @@ export function placer(detail, even) {
   };
 }
 
+/** What a thread's row is called. */
+export function threadLabel({ threads, thread_hosts: hosts, hosts: known, no_thread: none }, n) {
+  const host = hosts && hosts[n] >= 0 ? `${known[hosts[n]].name}:` : '';
+  return threads[n] === `${host}${none}` ? `${host}block completion` : threads[n];
+}
+
 /** The op's bars in rows: {label, bars: [{from, to, stage, title}]}. */
 export function layout(run, detail) {
   const rows = new Map();
@@ -49,9 +55,8 @@ export function layout(run, detail) {
   let at = 0;
   for (const s of detail.stages) {
     if (s.begin > at) order.push({ row: null, from: at, to: s.begin, gap: true });
-    const label = run.head.threads[s.thread];
     const bar = {
-      row: rowOf(label === run.head.no_thread ? 'block completion' : label),
+      row: rowOf(threadLabel(run.head, s.thread)),
       from: s.begin,
       to: s.begin + s.duration,
       takes: s.takes,

@@ -94,8 +94,9 @@ def run_plain(command: Sequence[str], directory: Path) -> tuple[int, int]:
         begin_ns = time.monotonic_ns()
         try:
             done = subprocess.run(
-                [program, *command[1:]], stdin=subprocess.DEVNULL, stdout=out, stderr=err, check=False
-            )
+                [program, *command[1:]], stdin=subprocess.DEVNULL, stdout=out, stderr=err, check=False,
+                pass_fds=processes.from_caller(),
+            )  # fmt: skip
         except OSError as error:
             raise OplineError(f"{command[0]}: {error.strerror}", exit_code=126) from error
         time_ns = time.monotonic_ns() - begin_ns

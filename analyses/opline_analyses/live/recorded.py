@@ -248,7 +248,8 @@ def _start(place: Path, asked: Asked, wish: Wish, signals: Signals) -> subproces
     argv += ["--", *wish.command] if wish.command else []
     program, out = python("-m", "opline_analyses", *argv), wish.output or sys.stderr
     stdin = subprocess.DEVNULL if wish.output is not None else None  # the keys are ours
-    return processes.start(program, stdin=stdin, stdout=out, stderr=out, mask=signals.mask)
+    more = processes.from_caller()
+    return processes.start(program, stdin=stdin, stdout=out, stderr=out, mask=signals.mask, pass_fds=more)
 
 
 def _attend(

@@ -124,11 +124,12 @@ def _started(wish: Wish, signals: Signals) -> subprocess.Popen[bytes] | None:
     """The command; what it writes to its standard output goes to standard error: ours has the view alone."""
     if not wish.command:
         return None
+    more = processes.from_caller()
     try:
         if wish.output is None:
-            return processes.start(wish.command, stdout=sys.stderr, mask=signals.mask)
-        both = wish.output
-        return processes.start(wish.command, stdin=subprocess.DEVNULL, stdout=both, stderr=both, mask=signals.mask)
+            return processes.start(wish.command, stdout=sys.stderr, mask=signals.mask, pass_fds=more)
+        both, none = wish.output, subprocess.DEVNULL
+        return processes.start(wish.command, stdin=none, stdout=both, stderr=both, mask=signals.mask, pass_fds=more)
     except OSError as error:
         code = 127 if isinstance(error, FileNotFoundError) else 126
         raise OplineError(f"{wish.command[0]}: {error.strerror}", exit_code=code) from error

@@ -234,6 +234,18 @@ def in_child(
     return prepare
 
 
+def from_caller() -> list[int]:
+    """Descriptors that this process got from the one that started it, besides the standard ones. Python's own are
+    closed at an exec, so they are none of these.
+    """
+    found = []
+    for number in sorted(int(path.name) for path in Path("/proc/self/fd").iterdir()):
+        with contextlib.suppress(OSError):  # the one of the folder itself
+            if number > 2 and os.get_inheritable(number):
+                found.append(number)
+    return found
+
+
 def start(
     argv: Sequence[str],
     *,

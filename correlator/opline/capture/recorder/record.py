@@ -269,13 +269,13 @@ class Recorder:
         if any(channel.name == recipe.APP_CHANNEL for channel in self.recording.channels):
             env = application.environment(env)
         env = preload.environment(self.options.preload, env)
-        argv = [program, *self.options.command[1:]]
+        argv, more = [program, *self.options.command[1:]], processes.from_caller()
         try:
             self.recording.completed_before = devices.completed()
             note.begin_monotonic_ns = time.monotonic_ns()
             try:
                 child = processes.start(
-                    argv, env=env, stdout=out.sink, stderr=err.sink, mask=self.signals.mask,
+                    argv, env=env, stdout=out.sink, stderr=err.sink, mask=self.signals.mask, pass_fds=more,
                     last=self._sources.block.announce if self._sources.block is not None else None,
                 )  # fmt: skip
             except OSError as error:

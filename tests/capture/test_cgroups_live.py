@@ -18,7 +18,7 @@ from tests.lib.block_capture import dev_of
 
 from opline.capture.bpf.btf import Btf
 from opline.capture.bpf.cgroups import definitions
-from opline.capture.machine.processes import cgroup_of
+from opline.capture.machine.processes import cgroup_of, in_cgroup
 
 pytestmark = pytest.mark.live
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -129,6 +129,28 @@ def test_filters_and_groups(recorded: tuple[Path, Path, str, int], opline: Run) 
     assert sum(int(row["busy_ns"]) for row in rows) > 0
     stages = opline("csv", run, "--cgroup", f"{top}/b", "--class", "io_submit write").stdout.splitlines()
     assert len(stages) == 1 + IOS
+
+
+def test_a_cgroup_is_meant_with_those_in_it(recorded: tuple[Path, Path, str, int], opline: Run) -> None:
+    run, _, top, _ = recorded
+    where = ("--class", "io_submit write")
+    lines = {
+        glob: len(opline("csv", run, "--cgroup", glob, *where).stdout.splitlines()) - 1
+        for glob in (top, top[1:], f"{top}/a", "[b]", "elsewhere")
+    }
+    assert lines == {top: 2 * IOS, top[1:]: 2 * IOS, f"{top}/a": IOS, "[b]": IOS, "elsewhere": 0}
+
+
+def test_processes_in_a_cgroup_are_also_those_further_down(cgroups: Path) -> None:
+    with subprocess.Popen(["sleep", "600"]) as process:
+        try:
+            (cgroups / "b" / "cgroup.procs").write_text(str(process.pid))
+            path = f"/{cgroups.name}"
+            found = {glob: in_cgroup(glob) for glob in (path, cgroups.name, f"{path}/b", f"{path}/a", f"{path}/?/*")}
+        finally:
+            process.kill()
+    inside = [process.pid]
+    assert found == {path: inside, cgroups.name: inside, f"{path}/b": inside, f"{path}/a": [], f"{path}/?/*": []}
 
 
 def test_the_object_of_a_call_is_the_files_path(recorded: tuple[Path, Path, str, int], opline: Run) -> None:

@@ -46,7 +46,7 @@ def add_owners(group: argparse._ActionsContainer, whose: str) -> None:
         "--cgroup",
         metavar="GLOB",
         action="append",
-        help=f"{whose} a thread in this cgroup, by its path or name ('/system.slice/*', 'docker 4f2a*', nginx.service)",
+        help=f"{whose} a thread in this cgroup or below, by path or name ('/kubepods*', 'docker 4f2a*', nginx.service)",
     )
     group.add_argument("--object", metavar="GLOB", action="append", help="of ops on this object: '/var/lib/mysql/*'")
 

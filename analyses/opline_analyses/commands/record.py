@@ -86,7 +86,7 @@ def _add_what_runs(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--cgroup", metavar="GLOB", action="append", default=[],
-        help="the same of processes in cgroups of this path or last name: '/system.slice/docker-*', nginx.service",
+        help="the same of processes in (or below) cgroups of this path or last name: '/kubepods*', nginx.service",
     )  # fmt: skip
     parser.add_argument(
         "--duration",

@@ -16,7 +16,7 @@ VOCABULARY = {
     "--class": "is, or belongs to, an op of this class",
     "--comm": "is begun or queued by a thread of this name: `fio*`",
     "--pid": "is begun or queued by this process",
-    "--cgroup": "is begun or queued in this cgroup, path or name: `/system.slice/*`, `docker 4f2a*`, `nginx.service`",
+    "--cgroup": "is begun or queued in (or below) this cgroup: `/kubepods*`, `docker 4f2a*`, `nginx.service`",
     "--device": "uses this device: `sda`, `sda1`, `8:0`, `8,0`, `8:*`; `!sda`: other devices",
     "--host": "in a joined run: is begun on this host, or uses a device of it",
     "--object": "is, or belongs to, an op on this object: `/var/lib/mysql/*`",

@@ -44,6 +44,10 @@ def names(run: Run, paths: Iterable[str]) -> dict[str, str]:
 
 
 def meant(column: str, globs: Sequence[str]) -> tuple[str, list[object]]:
-    """The condition that the cgroup is one of those that a GLOB means, by its path or its name; and its parameters."""
-    one = f"({column}::VARCHAR GLOB ? OR {name_of(column)} GLOB ?)"
-    return f"({' OR '.join([one] * len(globs))})", [glob for glob in globs for _ in range(2)]
+    """The condition that the cgroup is one of those that a GLOB means, by its path, its last name or its name, or is in
+    one of them (as `opline.capture.machine.processes.in_cgroup`); and its parameters.
+    """
+    tests = [f"{name_of(column)} GLOB ?", *[f"{column}::VARCHAR GLOB ?"] * 4]
+    one = f"({' OR '.join(tests)})"
+    parameters = [p for glob in globs for p in (glob, glob, f"*/{glob}", f"{glob}/*", f"*/{glob}/*")]
+    return f"({' OR '.join([one] * len(globs))})", list(parameters)

@@ -190,14 +190,17 @@ def cgroup_of(text: str) -> str | None:
 
 
 def in_cgroup(glob: str) -> list[int]:
-    """PIDs of the processes in cgroups of which the path, or its last name, is meant by the GLOB."""
+    """PIDs of the processes in cgroups that the GLOB means: by the path or the last name of the cgroup, or of one that
+    it is in.
+    """
+    globs = [glob, f"*/{glob}", f"{glob}/*", f"*/{glob}/*"]
     found = []
     for path in Path("/proc").glob("[0-9]*/cgroup"):
         try:
             cgroup = cgroup_of(os.fsdecode(path.read_bytes()))
         except OSError:
             continue
-        if cgroup and (fnmatchcase(cgroup, glob) or fnmatchcase(cgroup.rpartition("/")[2], glob)):
+        if cgroup and any(fnmatchcase(cgroup, one) for one in globs):
             found.append(int(path.parent.name))
     return found
 

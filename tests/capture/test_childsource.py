@@ -5,15 +5,19 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from opline.capture.directory.state import State
+from opline.capture.machine.signals import ENDING, Signals
 from opline.capture.sources import childsource
 from opline.capture.sources.childsource import ChildSource
+from opline.errors import OplineError
 
 WAITS = 'import sys; open(sys.argv[1]).read(); print(\'{"ready": true, "calls": false}\', flush=True)'
 
@@ -65,3 +69,22 @@ def test_a_terminal_says_what_is_waited_for(terminal: bool, tmp_path: Path, monk
         state.remove()
     said = "\rwaiting for the collector to start \r\x1b[K"
     assert stderr.getvalue() == (said if terminal else "")
+
+
+@pytest.mark.parametrize("number", ENDING)
+def test_a_signal_while_a_collector_starts_is_the_exit_status(number: signal.Signals, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    signals, state = Signals(), State.create(tmp_path)
+    source = Slow("test", "the collector")
+    try:
+        with signals.blocked():
+            source.begin(state, gate)
+            signal.pthread_kill(threading.get_ident(), number)
+            with pytest.raises(OplineError) as raised:
+                source.wait()
+            assert signals.pending() == number  # fetched: else it would end the tests
+    finally:
+        source.kill()
+        state.remove()
+    assert (raised.value.message, raised.value.exit_code) == ("interrupted", 128 + number)

@@ -79,13 +79,15 @@ class ChildSource:
         state.add(self._role, self._child.pid)
 
     def _await_ready(self) -> None:
-        """Wait for its first line. Raises OplineError with its own words if it cannot."""
+        """Wait for its first line. Raises OplineError with its own words if it cannot, or with the exit status of a
+        signal that came meanwhile.
+        """
         self._ready = self._document(_READY_WITHIN_S)
         if not self._ready.get("ready"):
-            interrupted = set(ENDING) & signal.sigpending()
+            interrupted = min(set(ENDING) & signal.sigpending(), default=None)
             why = self._ready.get("error") or ("interrupted" if interrupted else self._last_words())
             self.kill()
-            raise OplineError(str(why))
+            raise OplineError(str(why), exit_code=128 + interrupted if interrupted else 1)
 
     def _document(self, patience_s: float) -> dict[str, Any]:
         """One line of JSON from the collector; empty if it ends without, or time is up."""

@@ -14,7 +14,7 @@ from opline.errors import OplineError
 from opline.gaps import gaps_of
 from opline.losses import Gap
 from opline.paths import is_recording, plain
-from opline.population import counts_alone, recorded_processes
+from opline.population import counts_alone, recorded_commands, recorded_processes
 from opline.readers.front import choose, reader_wanted
 from opline.readers.native import NativeReader
 from opline.readers.streams import last_packet_end_ns
@@ -227,7 +227,7 @@ def _plan(
     files = [m.plan() for found in maps.values() for m in found]
     lost = [gap.plan() for gap in gaps if gap.taints]
     about = recorded_processes(recording), disk_facts(recording)
-    return model.plan_json(match, files, lost, *about, of_cluster, stacks)
+    return model.plan_json(match, files, lost, *about, of_cluster, stacks, recorded_commands(recording))
 
 
 def _stacks(trace: StrPath) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from opline.disks import disk_facts
 from opline.errors import OplineError, TraceError
 from opline.model import load_model
 from opline.paths import recorded_model
-from opline.population import recorded_processes
+from opline.population import recorded_commands, recorded_processes
 from opline.readers.native import NativeReader, Unsupported
 from opline.readers.trace import cpus_recorded, find_traces
 from opline.shapes import read_json
@@ -116,7 +116,8 @@ class Following:
     def _begin(self, seen: dict[str, int]) -> None:
         self._follower = _core.Follower(list(seen))
         processes, disks = recorded_processes(self.recording), disk_facts(self.recording)
-        self.core = _core.Core(self.model.plan_json("pointer", [], [], processes, disks))
+        commands = recorded_commands(self.recording)
+        self.core = _core.Core(self.model.plan_json("pointer", [], [], processes, disks, commands=commands))
         if self._tables is not None:
             self.core.keep_tables(self._tables)
         self._follower.open(self.core)

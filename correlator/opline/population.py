@@ -77,10 +77,20 @@ def counts_alone(summary: Mapping[str, Any] | None) -> bool:
     return found is not None and found.counts_alone
 
 
-def recorded_processes(recording: Mapping[str, Any] | None) -> list[int]:
+def recorded_commands(recording: Mapping[str, Any] | None) -> list[int]:
+    """Of the recorded processes, the one that the recorder forked: the population begins at its exec."""
+    command = (recording or {}).get("command")
+    pid = command.get("pid") if isinstance(command, dict) else None
+    return [pid] if isinstance(pid, int) and pid in (recorded_processes(recording) or ()) else []
+
+
+def recorded_processes(recording: Mapping[str, Any] | None) -> list[int] | None:
     """The command's process and those that were attached to; none where the trace does not tell whom they forked: it
-    has no kernel events, or an older recorder made it (which did not write down the command's process).
+    has no kernel events, or an older recorder made it (which did not write down the command's process). None: the
+    recording has no events of processes, even if the trace declares them, as where BPF is not permitted.
     """
+    if recording is not None and recording.get("block_source") == "none":
+        return None
     command = (recording or {}).get("command")
     if recording is None or not isinstance(command, dict) or "pid" not in command:
         return []

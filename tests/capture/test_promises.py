@@ -93,7 +93,10 @@ def test_block_events_that_are_not_permitted_make_a_recording_incomplete(
     found = promises(run)
     assert found["block_events"]["kept"] is False and found["application_events"]["kept"] is True
     assert max_loss_status(run, tmp_path) == 3
+    assert "all programs of the machine" not in done.stderr  # nothing tells whose the ops are: nothing is said
     capsys.readouterr()
+    assert main(["sql", str(run), "--model", str(tmp_path / "ticks.toml"), "SELECT count(population) FROM ops"]) == 0
+    assert capsys.readouterr().out.split()[-1] == "0"
     assert (
         main(["sql", str(run), "--model", str(tmp_path / "ticks.toml"), "SELECT count(*) FROM ops WHERE tainted"]) == 0
     )

@@ -87,12 +87,13 @@ def plan_of(
     files: list[dict[str, Any]] | None = None,
     gaps: list[dict[str, Any]] | None = None,
     population: list[int] | None = None,
+    commands: list[int] | None = None,
 ) -> str:
     """The plan of a model's text, with maps of files; fails on any error in the model."""
     model, problems = check_text(model_toml, "case", "case.toml")
     errors = [p for p in problems if p.severity == "error"]
     assert not errors, errors
-    return model.plan_json(match, files or [], gaps or [], population or [])
+    return model.plan_json(match, files or [], gaps or [], population or [], commands=commands or [])
 
 
 def map_of(text: str) -> dict[str, Any]:
@@ -189,18 +190,21 @@ class Driver:
 
 def run(model_toml: str, lines: list[str], match: str = "pointer") -> Driver:
     """Push all lines (in their order), finish, drain. Besides events there are maps of files (``map_of``), what a
-    recorder knew to be missing (``gap_of``), the processes that it recorded (``population PID ...``), and intervals of
-    a kernel stream with discarded events: ``lost BEGIN END COUNT``.
+    recorder knew to be missing (``gap_of``), the processes that it recorded (``population PID ...``) and forked
+    (``commands PID ...``), and intervals of a kernel stream with discarded events: ``lost BEGIN END COUNT``.
     """
     maps = [map_of(text) for text in lines if text.startswith("map ")]
     gaps = [gap_of(text) for text in lines if text.startswith("gap ")]
-    roots = [int(word) for text in lines if text.startswith("population ") for word in text.split()[1:]]
-    driver = Driver(plan_of(model_toml, match, maps, gaps, roots))
+    roots, forked = (
+        [int(word) for text in lines if text.startswith(f"{what} ") for word in text.split()[1:]]
+        for what in ("population", "commands")
+    )
+    driver = Driver(plan_of(model_toml, match, maps, gaps, roots, forked))
     for text in lines:
         if text.startswith("lost "):
             begin_ns, end_ns, count = map(int, text.split()[1:])
             driver.core.discarded(driver.stream("host", True), begin_ns, end_ns, count, False)
-        elif not text.startswith(("map ", "gap ", "population ")):
+        elif not text.startswith(("map ", "gap ", "population ", "commands ")):
             driver.push(parse_line(text))
     driver.finish()
     return driver

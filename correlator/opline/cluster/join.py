@@ -25,7 +25,7 @@ from opline.errors import OplineError, TraceError, UsageError
 from opline.losses import Gap
 from opline.model import load_model
 from opline.model.compile import message_parts, message_routes
-from opline.population import recorded_processes
+from opline.population import recorded_commands, recorded_processes
 from opline.readers.native import NativeReader, Unsupported
 from opline.scratch import new_folder
 from opline.store.run import BLOCKS_MODEL
@@ -265,11 +265,11 @@ def _host_facts(parts: Sequence[Part]) -> dict[str, Any]:
     recording is about. If a recording does not tell these processes, every process counts.
     """
     processes = [recorded_processes(part.source.recording) for part in parts]
-    known = all(processes)
     hosts = [
         {
             "name": part.name,
-            "population": mine if known else [],
+            "population": mine if all(processes) else [],
+            "commands": recorded_commands(part.source.recording),
             "devices": all_disks(part.source.recording),
             "stacks": list(part.source.stacks),
         }

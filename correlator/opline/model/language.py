@@ -257,19 +257,23 @@ class Model(Value):
         match: str = "pointer",
         files: Sequence[Mapping[str, Any]] = (),
         lost: Sequence[Mapping[str, Any]] = (),
-        population: Sequence[int] = (),
+        population: Sequence[int] | None = (),
         devices: Sequence[Mapping[str, Any]] = (),
         of_cluster: Mapping[str, Any] | None = None,
         stacks: Sequence[Mapping[str, Any]] = (),
+        commands: Sequence[int] = (),
     ) -> str:
         """The plan as the text that the core reads, with the maps of files that the trace comes with, the intervals in
-        which something is known to be missing, the processes that the recording is about, and its disks.
+        which something is known to be missing, the processes that the recording is about, and its disks. ``population``
+        None: none is told, whatever the trace declares. ``commands``: the processes that the recorder forked.
         ``of_cluster``: what the plan says of several hosts (`hosts`, `files`, `clock_bounds`, `absent`). ``stacks``:
         what kernel stacks of the recording tell.
         """
         plan = self.plan(match) | {"files": list(files), "lost": list(lost)} | table.providers()
-        if population:
-            plan["population"] = list(population)
+        if population is None or population:
+            plan["population"] = population and list(population)
+        if commands:
+            plan["commands"] = list(commands)
         if devices:
             plan["devices"] = list(devices)
         if stacks:

@@ -13,8 +13,9 @@ Hosts number_hosts(Plan &plan, StringPool &strings) {
     Hosts hosts(names, strings);
     for (const auto &spec : plan.hosts) {
         const std::uint32_t host = strings.intern(spec.name);
-        for (const std::int32_t pid : spec.population)
-            plan.population.push_back(static_cast<std::int32_t>(hosts.thread(host, pid)));
+        auto number = [&](std::int32_t pid) { return static_cast<std::int32_t>(hosts.thread(host, pid)); };
+        for (const std::int32_t pid : spec.population) plan.population.push_back(number(pid));
+        for (const std::int32_t pid : spec.commands) plan.commands.push_back(number(pid));
         for (DeviceSpec device : spec.devices) {
             device.host = host;
             device.dev = hosts.device(host, device.dev);

@@ -39,7 +39,8 @@ ClassPlan Core::add_class(const ClassDecl &decl) {
         m.blocks.expect(decl.domain == Domain::kKernel && decl.name.find(':') != std::string::npos);
     if (bound.kind == ClassKind::kOffCpu) m.states.collected();
     if (bound.kind == ClassKind::kSchedWake && bound.sched.wake == Wake::kWaking) m.blocks.expect_wakes();
-    if (bound.kind == ClassKind::kProcess && !bound.process.of_all) m.population.told();
+    if (bound.kind == ClassKind::kProcess && !bound.process.of_all && m.common.plan.tells_processes)
+        m.population.told();
     m.thread_names.add_class(bound.comm_slot);
     m.classes.push_back(std::make_unique<BoundClass>(std::move(bound)));
     return m.classes.back()->plan;

@@ -39,7 +39,7 @@ struct Core::Impl {
     explicit Impl(Plan compiled)
         : common(std::move(compiled)),
           out(common),
-          population(common.plan.population, !common.plan.hosts.empty()),
+          population(common.plan.population, common.plan.commands, !common.plan.hosts.empty()),
           stitcher(common.plan, common.strings, common.names, common.identities.threads, population, op_hooks()),
           linker(stitcher.locator(), common.plan, common.strings),
           members(population, linker),

@@ -61,7 +61,7 @@ class Membership {
         const std::uint64_t from = bio.split_from != 0 ? bio.split_from : bio.parent;
         const BioLink *made_of = from != 0 ? linker_.links().link_of(from) : nullptr;
         std::uint32_t run = made_of ? made_of->program_run : 0;
-        if (run == 0 && ev.kind == BlockKind::kBioQueue) run = population_.run_of(host, ev.pid);
+        if (run == 0 && ev.kind == BlockKind::kBioQueue) run = population_.run_of(host, ev.pid, true);
         if (run != 0) linker_.links().queued_by(bio.id, run);
         if (from != 0) return;
         if (run != 0) population_.did(run, ev.ts_ns, bio.kind == IoKind::kRead);

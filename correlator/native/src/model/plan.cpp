@@ -278,14 +278,18 @@ Plan parse_plan(const std::string &json_text) {
                     {l.at("why").get<std::string>(), time_or_none(l.at("begin_ns")), time_or_none(l.at("end_ns"))});
         plan.providers = providers_of(doc);
         if (auto it = doc.find("clock_bounds"); it != doc.end()) it->get_to(plan.clock_bounds);
-        if (auto it = doc.find("population"); it != doc.end()) it->get_to(plan.population);
+        if (auto it = doc.find("population"); it != doc.end()) {
+            plan.tells_processes = !it->is_null();
+            if (plan.tells_processes) it->get_to(plan.population);
+        }
+        if (auto it = doc.find("commands"); it != doc.end()) it->get_to(plan.commands);
         plan.devices = device_specs(doc);
         plan.stacks = stack_specs(doc);
         if (auto it = doc.find("hosts"); it != doc.end())
             for (const auto &h : *it)
-                plan.hosts.push_back({h.at("name").get<std::string>(),
-                                      h.value("population", std::vector<std::int32_t>()), device_specs(h),
-                                      stack_specs(h)});
+                plan.hosts.push_back(
+                    {h.at("name").get<std::string>(), h.value("population", std::vector<std::int32_t>()),
+                     h.value("commands", std::vector<std::int32_t>()), device_specs(h), stack_specs(h)});
         if (auto it = doc.find("absent"); it != doc.end())
             plan.absent = {it->at("host").get<std::string>(), it->at("begin_ns").get<std::int64_t>(),
                            it->at("end_ns").get<std::int64_t>()};

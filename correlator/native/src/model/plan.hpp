@@ -202,7 +202,7 @@ struct StackSpec {
 // A host of a joined run, and what its own plan would say.
 struct HostSpec {
     std::string name;
-    std::vector<std::int32_t> population;
+    std::vector<std::int32_t> population, commands;
     std::vector<DeviceSpec> devices;
     std::vector<StackSpec> stacks;
 };
@@ -228,6 +228,8 @@ struct Plan {
     std::vector<DeviceSpec> devices;
     std::vector<StackSpec> stacks;
     std::vector<std::int32_t> population;  // processes that the recording is about; they fork more
+    std::vector<std::int32_t> commands;    // of them, those that the recorder forked
+    bool tells_processes = true;           // the recording tells of processes, if the trace has such classes of events
     Providers providers;                   // of applications' collectors
     // Of a cluster: from each time on, how far times of two hosts may be apart from what they seem, in order.
     std::vector<std::pair<std::int64_t, std::int64_t>> clock_bounds;

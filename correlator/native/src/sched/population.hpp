@@ -42,10 +42,11 @@ class Population {
     static constexpr std::int64_t kStartUpParts = 20;
     static constexpr std::size_t kMostOthers = 1u << 14;  // pairs of process and device; counted together beyond
 
-    // `several`: of a joined run, whose numbers of processes tell the hosts apart. It has a population if every host's
-    // recording tells its own, which is for the plan to say.
-    explicit Population(std::vector<std::int32_t> roots, bool several = false)
-        : roots_(std::move(roots)), known_(!roots_.empty()), several_(several) {}
+    // `commands`: the roots that the recorder forked: the recorded program begins at their exec. `several`: of a joined
+    // run, whose numbers of processes tell the hosts apart. It has a population if every host's recording tells its
+    // own, which is for the plan to say.
+    explicit Population(std::vector<std::int32_t> roots, std::vector<std::int32_t> commands = {}, bool several = false)
+        : roots_(std::move(roots)), commands_(std::move(commands)), known_(!roots_.empty()), several_(several) {}
 
     // The trace has events of the recorded processes.
     void told() { known_ = known_ || !several_; }
@@ -53,11 +54,14 @@ class Population {
 
     // Is the process of another host than the recorded ones are?
     bool elsewhere(std::uint32_t host) const { return has_host_ && !several_ && host != host_; }
-    // Ordinal of the program that the process runs, from 1. 0: it is none of the population's.
-    std::uint32_t run_of(std::uint32_t host, std::int32_t pid) {
+    // Ordinal of the program that the process runs, from 1. 0: it is none of the population's. `bio`: as it queues one:
+    // to execute the recorded command, the recorder's child reads its file. All else that a command is seen to do tells
+    // that it runs, even where the event of its exec is lost.
+    std::uint32_t run_of(std::uint32_t host, std::int32_t pid, bool bio = false) {
         if (!known() || pid <= 0 || elsewhere(host)) return 0;
         if (pid != recent_pid_) {
             const std::uint32_t *run = runs_of_.find(pid);
+            if (bio && !run && is_in(commands_, pid)) return 0;
             recent_run_ = run ? *run : is_root(pid) ? begin(pid, 0, kNoTime) : 0;
             recent_pid_ = pid;
         }
@@ -118,7 +122,10 @@ class Population {
     const std::vector<ProgramRun> &runs() const { return runs_; }
 
   private:
-    bool is_root(std::int32_t pid) const { return std::find(roots_.begin(), roots_.end(), pid) != roots_.end(); }
+    static bool is_in(const std::vector<std::int32_t> &pids, std::int32_t pid) {
+        return std::find(pids.begin(), pids.end(), pid) != pids.end();
+    }
+    bool is_root(std::int32_t pid) const { return is_in(roots_, pid); }
     std::uint32_t begin(std::int32_t pid, std::uint32_t comm, std::int64_t ts_ns) {
         ProgramRun run;
         run.pid = pid;
@@ -146,7 +153,8 @@ class Population {
         return found;
     }
 
-    std::vector<std::int32_t> roots_;  // that have not ended
+    std::vector<std::int32_t> roots_;     // that have not ended
+    std::vector<std::int32_t> commands_;  // of them, those that the recorder forked
     bool known_, several_, has_host_ = false;
     std::uint32_t host_ = 0;
     std::vector<ProgramRun> runs_;

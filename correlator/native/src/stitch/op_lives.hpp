@@ -22,7 +22,8 @@ class OpLives {
     // For which op threads worked; empty where no stage is cut by it.
     const ThreadPoints &thread_points() const { return thread_points_; }
 
-    Op &new_op(std::uint32_t host, std::int32_t pid, std::int64_t tid, std::int64_t begin_ns) {
+    // `bio`: of a bio that is an op of its own.
+    Op &new_op(std::uint32_t host, std::int32_t pid, std::int64_t tid, std::int64_t begin_ns, bool bio = false) {
         if (ops_.full()) evict_oldest();
         Op &op = ops_.create();
         op.begin_ns = begin_ns;
@@ -31,7 +32,7 @@ class OpLives {
         op.pid = pid;
         op.cgroup = s_.identities.cgroups.of_thread(host, pid, tid);
         if (s_.population.known()) {
-            op.program_run = s_.population.run_of(host, pid);
+            op.program_run = s_.population.run_of(host, pid, bio);
             s_.population.begun(op.serial, op.program_run != 0);
         }
         op.hard = true;

@@ -15,7 +15,7 @@ Op *OwnBios::op_of(std::uint32_t host, const BlockEvent &ev, const Bio &bio) {
         add_length(*op, bio);
         return op;
     }
-    Op &made = lives_.new_op(host, ev.pid, ev.tid, ev.ts_ns);
+    Op &made = lives_.new_op(host, ev.pid, ev.tid, ev.ts_ns, true);
     if (made.cgroup == 0) made.cgroup = bio.cgroup;
     made.io.is_io = made.io.own = true;
     add_length(made, bio);

@@ -11,15 +11,23 @@ from typing import TYPE_CHECKING
 from opline import __version__, _core, losses
 from opline.disks import disk_facts, joined_disks
 from opline.errors import OplineError
-from opline.gaps import gaps_of
+from opline.gaps import FLUSHED_WITHIN_NS, gaps_of
 from opline.losses import Gap
 from opline.paths import is_recording, plain
 from opline.population import counts_alone, recorded_commands, recorded_processes
+from opline.readers import chunks
 from opline.readers.front import choose, reader_wanted
 from opline.readers.native import NativeReader
-from opline.readers.streams import last_packet_end_ns
+from opline.readers.streams import closed_until_ns, last_packet_end_ns
 from opline.readers.threads import threads_wanted
-from opline.readers.trace import find_extents, find_stacks, find_traces, readers_of_traces, undeclared
+from opline.readers.trace import (
+    find_extents,
+    find_stacks,
+    find_traces,
+    readers_of_traces,
+    traces_under,
+    undeclared,
+)
 from opline.reading import ReadAgainError, push
 from opline.shapes import read_json
 from opline.store.manifest import RECORDING
@@ -63,7 +71,7 @@ def source_of(trace: StrPath, reader: str | None = None, extents: Sequence[Path]
     front, why = choose(traces, reader_wanted(reader))
     maps = _maps(trace, extents)
     recording = recording_of(trace)
-    gaps = gaps_in(trace, recording)
+    gaps = gaps_in(trace, recording, traces)
     access = readers_of_traces(trace, traces)
     stacks = _stacks(trace)
     return Source(os.path.abspath(trace), traces, front, why, maps, recording, gaps, access, stacks=stacks)
@@ -264,9 +272,10 @@ def stage_statistics(
 
     Raises OplineError.
     """
-    front, _why = choose(find_traces(trace), reader_wanted(reader))
+    traces = find_traces(trace)
+    front, _why = choose(traces, reader_wanted(reader))
     recording = recording_of(trace)
-    gaps = gaps_in(trace, recording)
+    gaps = gaps_in(trace, recording, traces)
     plan = _plan(model, "pointer", _maps(trace, extents), gaps, recording)
     unreadable: Unreadable = ()
     while True:
@@ -307,9 +316,10 @@ def feed_csv(
 
     Raises OplineError, and ReadAgainError: then begin anew, with other ``rows``.
     """
-    front, _why = choose(find_traces(trace), reader_wanted(reader))
+    traces = find_traces(trace)
+    front, _why = choose(traces, reader_wanted(reader))
     recording = recording_of(trace)
-    gaps = gaps_in(trace, recording)
+    gaps = gaps_in(trace, recording, traces)
     core = _core.Core(_plan(model, "pointer", _maps(trace, extents), gaps, recording))
     core.write_csv(rows, incomplete)
     if all_programs:
@@ -355,9 +365,24 @@ def _recording_folder(trace: StrPath) -> StrPath | None:
     return next((folder for folder in (trace, os.path.dirname(plain(trace))) if is_recording(folder)), None)
 
 
-def gaps_in(trace: StrPath, recording: dict[str, Any] | None) -> list[Gap]:
-    """What its recorder knew to be missing from the trace, and what no reader can read. Raises OplineError."""
-    known = gaps_of(recording, lambda: last_packet_end_ns(find_traces(trace)))
+def gaps_in(trace: StrPath, recording: dict[str, Any] | None, traces: Sequence[str] | None = None) -> list[Gap]:
+    """What its recorder knew to be missing from the trace, and what no reader can read. ``traces``: what is read of it;
+    None: what find_traces gives. Raises OplineError.
+    """
     folder = _recording_folder(trace)
     top = trace if folder is None else os.path.join(folder, "trace")
+    found = find_traces(trace) if traces is None else traces
+    if chunks.any_newer(traces_under(top), found):  # the state that the recorder wrote since then is of more than these
+        recording = {**(recording or {}), "state": "recording"}
+    known = gaps_of(recording, lambda: last_packet_end_ns(found), lambda: _closed_ns(top, found))
     return [*known, *(gap for gap in undeclared(top) if gap not in known)]
+
+
+def _closed_ns(top: StrPath, traces: Sequence[str]) -> int | None:
+    """Until when the closed chunks of a recording that goes on are whole; None if all that there is is read. Collectors
+    have one stream for all chunks, and are behind by less than FLUSHED_WITHIN_NS.
+    """
+    if not chunks.any_newer(traces_under(top), traces):
+        return None
+    end_ns = closed_until_ns(traces)
+    return None if end_ns is None else min(end_ns, time.monotonic_ns() - FLUSHED_WITHIN_NS)

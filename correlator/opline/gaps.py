@@ -26,16 +26,22 @@ _ENDED = {
 }
 
 
-def gaps_of(recording: Mapping[str, Any] | None, last_packet_ns: Callable[[], int | None]) -> list[Gap]:
-    """The gaps of a recording. ``last_packet_ns``: when the last packet of its trace ends; asked only where
-    the manifest has no time. Raises OplineError for a manifest that says no such thing.
+def gaps_of(
+    recording: Mapping[str, Any] | None,
+    last_packet_ns: Callable[[], int | None],
+    closed_ns: Callable[[], int | None] = lambda: None,
+) -> list[Gap]:
+    """The gaps of a recording. ``last_packet_ns``: when the last packet of its trace ends; asked only where the
+    manifest has no time. ``closed_ns``: until when a recording that goes on is whole, as only its closed chunks are
+    read; None: all of it is read. Raises OplineError for a manifest that says no such thing.
     """
     if recording is None:
         return []
     found = []
     if recording.get("state") == "recording":
-        end_ns = last_packet_ns()
-        from_ns = None if end_ns is None else end_ns - FLUSHED_WITHIN_NS
+        from_ns = closed_ns()
+        if from_ns is None and (end_ns := last_packet_ns()) is not None:
+            from_ns = end_ns - FLUSHED_WITHIN_NS
         found.append(Gap("recording_unfinished", "the recorder was killed, or is still at it", from_ns))
     if "gaps" in recording:
         return [*_named(recording["gaps"]), *found]

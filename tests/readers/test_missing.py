@@ -138,6 +138,26 @@ def test_chunks_of_a_rotated_session_go_on_from_each_other(copy: Path, tmp_path:
     assert by_both(copy, tmp_path / "gap")["losses"]["discarded_packets"] == 1
 
 
+@pytest.mark.parametrize(("before", "after", "lost"), [(0, 5, 5), (5, 5, 1), (2, 5, 4), (0, 0, 0)])
+def test_what_one_chunk_lost_is_not_lost_again_in_the_next(
+    copy: Path, tmp_path: Path, before: int, after: int, lost: int
+) -> None:
+    """How many events were lost up to the end of the first packet is not known: that is one loss."""
+    archive = copy / "archives/20261129T061954+0000-20261129T061955+0000-0/kernel"
+    later = Path(shutil.copytree(copy / "kernel", copy / "20261129T061955+0000-1/kernel"))
+    archive.parent.mkdir(parents=True)
+    (copy / "kernel").rename(archive)
+    packets = packets_of(archive / "kch_1")
+    (archive / "kch_1").write_bytes(with_number(packets[0], discarded=before))
+    (archive / "kch_0").write_bytes(b"".join(packets_of(later / "kch_0")))
+    (later / "kch_0").unlink()
+    (later / "kch_1").write_bytes(b"".join(with_number(packet, discarded=after) for packet in packets[1:]))
+    for folder in (archive, later):
+        shutil.rmtree(folder / "index")
+    losses = correlate(copy, load_model(str(LAB)), tmp_path / "run", reader="native", progress=False)["losses"]
+    assert losses.get("discarded_events", 0) + losses.get("discarded_unknown_count", 0) == lost
+
+
 def test_what_a_file_lost_by_its_index_taints(copy: Path, tmp_path: Path) -> None:
     stream = kernel_stream(copy)
     packets = packets_of(stream)

@@ -44,6 +44,7 @@ class Wish(Given):
     no_calls: bool = False
     tcp: bool = False
     size_limit: int | None = None
+    rotate: float | None = None
     repeat: int | None = None
     against: str | None = None
     measure_overhead: bool = False
@@ -80,6 +81,8 @@ def record(wish: Wish) -> int:
         )
     if wish.duration is not None and (command or not wish.duration > 0):
         raise UsageError("--duration is a number of seconds above 0, for --pid, --comm or --cgroup without a command.")
+    if wish.rotate is not None and not wish.rotate >= 1:
+        raise UsageError("--rotate needs a time of at least 1 s.")
     if wish.correlate and wish.model is None:
         raise UsageError("--correlate needs --model M.")
     model = None
@@ -185,6 +188,7 @@ def _record(wish: Wish, command: list[str], model: Model | None, directory: Path
             tcp=wish.tcp,
             sessiond=wish.sessiond,
             size_limit=wish.size_limit,
+            rotate_ns=None if wish.rotate is None else round(wish.rotate * 1e9),
             subbuf_bytes=wish.subbuf_size,
             subbuf_count=wish.subbufs,
             probes=wish.probes,

@@ -96,6 +96,17 @@ def _add_what_runs(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_sizes(parser: argparse.ArgumentParser) -> None:
+    """How large the trace gets, and in which chunks."""
+    parser.add_argument(
+        "--size-limit", metavar="SIZE", type=_size, help="at this size of the trace, stop tracing; the command goes on"
+    )
+    parser.add_argument(
+        "--rotate", metavar="T", type=seconds_given,
+        help="close a chunk of the trace each T (60, 5m): closed chunks are correlated while the recording goes on",
+    )  # fmt: skip
+
+
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``opline record``."""
     parser.usage = "opline record [options] -- COMMAND [ARGUMENT ...]"
@@ -125,9 +136,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tcp", action="store_true", help="positions in TCP streams: `opline join` aligns hosts by them (Linux 6.16)"
     )
-    parser.add_argument(
-        "--size-limit", metavar="SIZE", type=_size, help="at this size of the trace, stop tracing; the command goes on"
-    )
+    _add_sizes(parser)
     parser.add_argument(
         "--repeat", metavar="N", type=_number, help="record N times: DIR/run1 ...; with --against DIR/a1 and DIR/b1 ..."
     )

@@ -15,6 +15,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from opline import _core
+from opline.readers import chunks
 from opline.readers.trace import cpus_recorded, stream_files
 from opline.values import Value
 
@@ -75,12 +76,23 @@ def examine(traces: Sequence[Path]) -> Examination | None:
 
 def last_packet_end_ns(folders: Sequence[StrPath]) -> int | None:
     """When the last packet of these traces ends, by LTTng's index (its clock counts nanoseconds); None without one."""
+    return max(_stream_ends_ns(folders), default=None)
+
+
+def closed_until_ns(folders: Sequence[StrPath]) -> int | None:
+    """When the newest chunk among these traces was closed: the last packet of each of its streams ends then or later.
+    None if they are no chunks, or have no index.
+    """
+    return min(_stream_ends_ns(chunks.newest(folders)), default=None)
+
+
+def _stream_ends_ns(folders: Sequence[StrPath]) -> list[int]:
     ends = []
     for folder in folders:
         for path in stream_files(folder):
             if record := _last_record(os.path.join(folder, "index", f"{os.path.basename(path)}.idx")):
                 ends.append(struct.unpack_from(">Q", record, 32)[0])
-    return max(ends, default=None)
+    return ends
 
 
 def _last_record(path: StrPath) -> bytes | None:

@@ -13,7 +13,7 @@ from opline.errors import TraceError
 from opline.folder import readers_of
 from opline.losses import Gap
 from opline.paths import is_recording, plain
-from opline.readers import registry, stacks
+from opline.readers import chunks, registry, stacks
 from opline.readers.metadata import declares_nothing
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ def find_traces(path: StrPath) -> list[str]:
     """The folders under ``path`` (itself included) that hold a CTF trace: a file ``metadata`` and streams. A file
     or a pipe of a format that has events is a trace by itself.
 
-    Sorted by path. Raises TraceError if there is none, or one that is no CTF.
+    Sorted by path, chunks of a rotated session by their number; of a recording that goes on the closed chunks. Raises
+    TraceError if there is none, or one that is no CTF.
     """
     path = plain(path)
     try:
@@ -59,10 +60,15 @@ def find_traces(path: StrPath) -> list[str]:
         raise TraceError(f"{path} has no data in its streams: nothing was recorded there.")
     if not declared:
         raise TraceError(f"{path} has no events: {_UNDECLARED}.")
-    return sorted(declared, key=lambda folder: folder.split("/"))
+    return sorted(chunks.closed(declared), key=chunks.place_of)
 
 
 _UNDECLARED = "its metadata declares no stream (a program that ended before LTTng had registered it, or a cut-off file)"
+
+
+def traces_under(path: StrPath) -> list[str]:
+    """All folders under ``path`` with a file ``metadata``, in any state; none if it is a file."""
+    return _with_metadata(plain(path))[0]
 
 
 def undeclared(path: StrPath) -> list[Gap]:

@@ -86,15 +86,16 @@ std::pair<std::uint64_t, std::uint64_t> Packets::times() const {
     return {info_.begin, info_.end};
 }
 
-// How many were lost before a first packet is not known: the tracer may have counted since long before (a rotated
-// chunk, a snapshot).
+// How many were lost before a first packet is not known: the tracer may have counted since long before (a snapshot, a
+// chunk whose predecessor is not there).
 void Packets::count_missing(const PacketInfo &info, StreamNotes &notes) {
-    if (begun_ == 0) {
+    if (begun_ == 0 && !goes_on_) {
         if (info.has_discarded && info.discarded > 0) notes.discarded(info.begin, info.end, 0, false);
         return;
     }
     if (info.has_discarded && info.discarded != last_.discarded)
         notes.discarded(last_.end, info.end, credible_count(info.discarded - last_.discarded), false);
+    if (begun_ == 0) return;  // packets between two traces: Survey::find_missing
     if (const std::uint64_t step = info.sequence - last_.sequence; info.has_sequence && step > 1)
         notes.discarded(last_.end, info.begin, credible_count(step - 1), true);
 }

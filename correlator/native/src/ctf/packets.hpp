@@ -74,6 +74,12 @@ class Packets {
         for (std::size_t i = 0; i < file_ && i < files_.size(); ++i) files_[i].bytes.reset();
         files_.push_back({std::move(more), {}});
     }
+    // Before the first: the packet before it is in another trace, ends there, and had counted so many discarded events.
+    void goes_on_from(std::uint64_t end, std::uint64_t discarded) {
+        goes_on_ = true;
+        last_.end = end;
+        last_.discarded = discarded;
+    }
     // So many bytes that were read may stay mapped.
     void give_back(std::size_t bytes) { give_back_ = bytes; }
 
@@ -98,7 +104,7 @@ class Packets {
     const PacketLayout *layout_;
     std::size_t file_ = 0, turn_ = 0, position_ = 0, bytes_before_ = 0;  // turn_: in the file's order
     std::size_t give_back_ = 0;
-    bool inside_ = false;
+    bool inside_ = false, goes_on_ = false;  // goes_on_: from another trace's
     std::uint64_t begun_ = 0;
     std::string damage_;
     PacketInfo info_, last_;  // last_: the one before, whose counters go on

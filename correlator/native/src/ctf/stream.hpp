@@ -93,6 +93,9 @@ class Stream {
     // More packets have come, behind those that there were. The events of those that have been read have been consumed,
     // but those of the last block.
     void go_on(std::shared_ptr<MappedFile> more) { packets_.go_on(std::move(more)); }
+    // Another part of the stream lies in another trace (a chunk of a rotated session): its last packet, which ends at
+    // `end`, had counted so many discarded events.
+    void goes_on_from(std::uint64_t end, std::uint64_t discarded) { packets_.goes_on_from(end, discarded); }
     // Before the first event: the plans are made. `give_back`: so many bytes that were read may stay mapped.
     void prepare(std::size_t give_back = 16u << 20);
     const EventClass *event_class() const { return last_.cls; }     // of the event

@@ -46,8 +46,8 @@ void Survey::look_through(const Trace &trace, File &file) {
         const std::size_t left = bytes.size() - at;
         file.cut = info.packet_bits / 8 > left;
         const std::size_t past = at + std::min(left, static_cast<std::size_t>(info.packet_bits / 8));
-        file.packets.push_back(
-            {at, past, info.begin, info.end, info.sequence, info.content_bits, info.has_times, info.has_sequence});
+        file.packets.push_back({at, past, info.begin, info.end, info.sequence, info.content_bits, info.discarded,
+                                info.has_times, info.has_sequence});
         at = past;
         bytes.done_until(at);
     }
@@ -106,7 +106,8 @@ void Survey::drop_doubles(Known &known, Group &group, ReadLosses &losses) {
     for (std::size_t f = 0; f < group.size(); ++f)
         for (std::size_t p = 0; p < group[f].packets.size(); ++p)
             if (const Packet &packet = group[f].packets[p]; packet.has_sequence)
-                places.push_back({{packet.sequence, packet.begin, packet.end, packet.content_bits}, f, p});
+                places.push_back(
+                    {{packet.sequence, packet.begin, packet.end, packet.content_bits, packet.discarded}, f, p});
     std::stable_sort(places.begin(), places.end(), by_number);
     std::vector<Place> doubles, kept;
     for (const Place &place : places) {
@@ -256,7 +257,8 @@ std::vector<std::unique_ptr<Stream>> Survey::streams_of(const Trace &trace, Read
             known.parts.push_back({stream->decl.path,
                                    {first->sequence, first->begin, first->end, first->content_bits},
                                    trace.time_ns(first->begin),
-                                   &trace});
+                                   &trace,
+                                   stream.get()});
     }
     return out;
 }

@@ -45,7 +45,8 @@ class Survey {
     // A trace's data streams: files of one stream instance together, in the order of their times. Packets that lie
     // there twice, in this trace or one before, are read once. `huge`: MappedFile's. Throws Malformed.
     std::vector<std::unique_ptr<Stream>> streams_of(const Trace &, ReadLosses &, bool huge = false);
-    // Once that was called for all traces: what is missing of which. `cpus`: how many the machine had, as far as the
+    // Once that was called for all traces, and before they are read: what is missing of which, and which stream
+    // goes on from another trace's. `cpus`: how many the machine had, as far as the
     // recording says; 0: it does not.
     void find_missing(ReadLosses &, std::uint32_t cpus);
     const std::vector<Missing> &missing() const { return missing_; }
@@ -57,7 +58,7 @@ class Survey {
   private:
     struct Packet {
         std::size_t at, past;  // bytes
-        std::uint64_t begin, end, sequence, content_bits;
+        std::uint64_t begin, end, sequence, content_bits, discarded;
         bool has_times, has_sequence;
     };
     struct File {
@@ -69,7 +70,7 @@ class Survey {
         bool as_they_lie = true, cut = false;
     };
     struct PacketId {
-        std::uint64_t sequence, begin, end, content_bits;
+        std::uint64_t sequence, begin, end, content_bits, discarded = 0;
         bool operator<(const PacketId &o) const { return sequence < o.sequence; }
         // The same packet, though one of its two times may be damaged in a copy.
         bool same_packet(const PacketId &o) const {
@@ -87,6 +88,7 @@ class Survey {
         PacketId first;
         std::int64_t begin_ns;
         const Trace *trace;
+        Stream *stream;
     };
     struct Known {
         std::vector<PacketId> packets;  // sorted

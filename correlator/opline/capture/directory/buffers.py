@@ -17,6 +17,7 @@ from pathlib import Path
 
 from opline.capture.directory.place import Place
 from opline.errors import OplineError
+from opline.readers import chunks
 from opline.readers.layout import Layout, layout_of
 from opline.readers.metadata import metadata_text
 from opline.readers.trace import stream_files
@@ -79,7 +80,8 @@ class Buffers:
 
     def _extract(self, out: Path, trace: Path) -> int:
         sessions = list(self.path.iterdir())
-        self._lend_metadata(trace, sessions)
+        now = Path(chunks.open_in(trace))
+        self._lend_metadata(now, sessions)
         try:
             done = subprocess.run(
                 ["lttng-crash", f"--extract={out}", str(self.path)],
@@ -92,7 +94,7 @@ class Buffers:
         if not found and any(p.is_file() for s in sessions for p in s.rglob("*_[0-9]*")):
             raise OplineError(f"what was in the buffers could not be had: {said[-1] if said else 'lttng-crash failed'}")
         room = Place(trace.parent, made=False)
-        return sum(_join(m.parent, trace.joinpath(*m.parent.relative_to(out).parts[1:]), room) for m in found)
+        return sum(_join(m.parent, now.joinpath(*m.parent.relative_to(out).parts[1:]), room) for m in found)
 
     @staticmethod
     def _lend_metadata(trace: Path, sessions: list[Path]) -> None:

@@ -12,18 +12,22 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from opline.capture.machine import processes
+from opline.readers import chunks
 from opline.readers.metadata import declares_nothing
 from opline.scratch import scratch
 
 _EVENTS = re.compile(r"^[^\S\n]*+(\d++) Event messages?$", re.MULTILINE)
 
 
-def _channel_views(trace: Path, place: Path) -> Iterator[tuple[str, str, Path]]:
-    """(domain, channel, folder with only that channel's data streams) for every CTF trace below ``trace``."""
+def _channel_views(trace: Path, place: Path) -> list[tuple[str, str, Path]]:
+    """(domain, channel, folder with only that channel's data streams) for every CTF trace below ``trace``; a folder in
+    that folder for each chunk of a rotated session.
+    """
+    views: dict[tuple[tuple[str, ...], str], tuple[str, str, Path]] = {}
     for metadata in sorted(trace.rglob("metadata")):
         folder = metadata.parent
         if declares_nothing(folder):
@@ -31,11 +35,14 @@ def _channel_views(trace: Path, place: Path) -> Iterator[tuple[str, str, Path]]:
         domain = "kernel" if "kernel" in folder.relative_to(trace).parts else "ust"
         streams = [p for p in folder.iterdir() if p.is_file() and p.name != "metadata" and p.stat().st_size]
         for channel in sorted({p.name.rpartition("_")[0] for p in streams}):
-            view = Path(tempfile.mkdtemp(dir=place))
+            whole = chunks.place_of(folder)[0], channel
+            if whole not in views:
+                views[whole] = (domain, channel, Path(tempfile.mkdtemp(dir=place)))
+            view = Path(tempfile.mkdtemp(dir=views[whole][2]))
             for path in (metadata, folder / "index", *(p for p in streams if p.name.rpartition("_")[0] == channel)):
                 if path.exists():
                     (view / path.name).symlink_to(path.resolve())
-            yield domain, channel, view
+    return list(views.values())
 
 
 def count(

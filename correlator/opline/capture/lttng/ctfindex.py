@@ -11,6 +11,8 @@ import struct
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from opline.readers import chunks
+
 _MAGIC = 0xC1F1DCC1
 _HEADER = struct.Struct(">IIII")  # magic, major, minor, bytes per record
 _PACKET = struct.Struct(">QQQQQQQ")  # offset, packet bits, content bits, begin, end, discarded, stream id
@@ -37,7 +39,18 @@ class ChannelIndex:
     damaged: int = 0  # index files that are cut off or not index files
 
 
-def _add(index: ChannelIndex, data: bytes, stream_bytes: int) -> None:
+@dataclass(slots=True)
+class _Stream:
+    """What all files of a data stream have in common: a rotated session has a file per chunk."""
+
+    indexed: bool = False  # one of its index files is one
+    next_number: int | None = None
+    discarded: int = 0
+    begin_ns: int | None = None
+    end_ns: int = 0
+
+
+def _add(index: ChannelIndex, stream: _Stream, data: bytes, stream_bytes: int) -> None:
     if len(data) < _HEADER.size:
         index.damaged += 1
         return
@@ -45,41 +58,44 @@ def _add(index: ChannelIndex, data: bytes, stream_bytes: int) -> None:
     if magic != _MAGIC or size < _PACKET.size:
         index.damaged += 1
         return
-    index.streams += 1
+    stream.indexed = True
     body = len(data) - _HEADER.size
     if body % size:
         index.damaged += 1
-    discarded = end = 0
-    expected: int | None = None
-    first: int | None = None
     for at in range(_HEADER.size, _HEADER.size + body - body % size, size):
         offset, packet, content, begin, end, discarded, _stream = _PACKET.unpack_from(data, at)
         index.packets += 1
-        first = begin if first is None else first
+        if stream.begin_ns is None:
+            stream.begin_ns = begin
         if offset + packet // 8 > stream_bytes:
             index.short_from_ns.append(begin)
         index.content_bytes += content // 8
         if minor >= 1 and size >= _PACKET.size + _SEQUENCE.size:
             _instance, number = _SEQUENCE.unpack_from(data, at + _PACKET.size)
-            if expected is not None and number > expected:
-                index.lost_packets += number - expected
-            expected = number + 1
-    index.discarded_events += discarded & COUNT_MASK
-    if first is not None:
-        index.begins_ns.append(first)
-        index.ends_ns.append(end)
+            if stream.next_number is not None and number > stream.next_number:
+                index.lost_packets += number - stream.next_number
+            stream.next_number = number + 1
+        stream.discarded, stream.end_ns = discarded & COUNT_MASK, end
 
 
 def read(trace: Path) -> list[ChannelIndex]:
     """All channels below ``trace``, by domain and name. An empty list if there is no index."""
     channels: dict[tuple[str, str], ChannelIndex] = {}
-    for file in sorted(trace.rglob("*.idx")):
+    streams: dict[tuple[str, ...], tuple[ChannelIndex, _Stream]] = {}
+    for file in sorted(trace.rglob("*.idx"), key=chunks.place_of):
         domain = "kernel" if "kernel" in file.relative_to(trace).parts else "ust"
         channel = file.stem.rpartition("_")[0]
         index = channels.setdefault((domain, channel), ChannelIndex(domain, channel))
+        _, stream = streams.setdefault(chunks.place_of(file)[0], (index, _Stream()))
         try:
-            stream = file.parent.parent / file.stem
-            _add(index, file.read_bytes(), stream.stat().st_size if stream.exists() else 0)
+            data = file.parent.parent / file.stem
+            _add(index, stream, file.read_bytes(), data.stat().st_size if data.exists() else 0)
         except OSError:
             index.damaged += 1
+    for index, stream in streams.values():
+        index.streams += stream.indexed
+        index.discarded_events += stream.discarded
+        if stream.begin_ns is not None:
+            index.begins_ns.append(stream.begin_ns)
+            index.ends_ns.append(stream.end_ns)
     return list(channels.values())

@@ -104,8 +104,10 @@ class Session:
         listing = self.daemon.lttng("--mi", "xml", "list", "--kernel", "--syscall").stdout
         return {event.findtext("mi:name", "", _MI) for event in ET.fromstring(listing).iterfind(".//mi:event", _MI)}
 
-    def start(self) -> None:
-        """Start tracing."""
+    def start(self, rotate_ns: int | None = None) -> None:
+        """Start tracing; with ``rotate_ns`` the daemon closes a chunk of the trace each time. Raises OplineError."""
+        if rotate_ns is not None:
+            self.daemon.lttng("enable-rotation", "--session", self.name, f"--timer={rotate_ns // 1000}")
         self.daemon.lttng("start", self.name)
         self.active = True
 

@@ -34,6 +34,7 @@ class Options:
     tcp: bool = False  # positions in TCP streams, too
     sessiond: str = "auto"
     size_limit: int | None = None
+    rotate_ns: int | None = None  # close a chunk of the trace each time
     subbuf_bytes: int = recipe.SUBBUF_BYTES
     subbuf_count: int = recipe.SUBBUF_COUNT
     contexts: tuple[str, ...] = recipe.APP_CONTEXTS

@@ -198,7 +198,7 @@ class Recorder:
             lacking = [name for name in (*globs.kernel_events, *globs.syscalls) if name not in has]
             if lacking:
                 notes.append(f"not recorded, this kernel's lttng-modules do not have it: {', '.join(lacking)}")
-        session.start()
+        session.start(options.rotate_ns)
         if sources.block is not None:
             sources.start_block(daemon, state, globs, session.output)
             if sources.block is None:

@@ -83,7 +83,8 @@ class Root:
                  "{ tail -n 30 /tmp/log >&2; exit 1; }")  # fmt: skip
 
 
-def _sources(suite: str) -> list[str]:
+def sources(suite: str) -> list[str]:
+    """What apt reads of a release, from where this machine gets its own packages."""
     asked = ["apt-get", "indextargets", "--format", "$(REPO_URI)"]
     uris = sorted(set(subprocess.run(asked, check=True, capture_output=True, text=True).stdout.split()))
     mirror = next(uri for uri in uris if "security" not in uri)
@@ -103,7 +104,7 @@ def make_base(suite: str) -> None:
                 subprocess.run(["apt-get", "-qq", *words], check=True, stdin=subprocess.DEVNULL, capture_output=True)
         shutil.rmtree(base, ignore_errors=True)
         made = ["mmdebstrap", "--quiet", "--variant=minbase", "--mode=root", "--format=directory"]
-        subprocess.run([*made, f"--include={INCLUDED}", suite, base, *_sources(suite)], check=True)
+        subprocess.run([*made, f"--include={INCLUDED}", suite, base, *sources(suite)], check=True)
         (base / "etc/dpkg/dpkg.cfg.d/fast").write_text("force-unsafe-io\n")
         keep = 'APT::Keep-Downloaded-Packages "true";\nBinary::apt::APT::Keep-Downloaded-Packages "true";\n'
         (base / "etc/apt/apt.conf.d/99keep").write_text(keep)

@@ -43,12 +43,12 @@ if TYPE_CHECKING:
             """Does the work; gives the exit status."""
             ...
 
-        # and it may have LACKS (vocabulary.py), INTERMIXED, arguments(), chosen() and route()
+        # and it may have LACKS (vocabulary.py), INTERMIXED, arguments(), chosen(), route(), and:
+        # PROGRESS: it goes through a run, and a line on standard error says how far it is (opline.talk.passing)
+        # AS_IT_GOES: it writes rows as it goes, so a terminal that gets them needs no such line
+        # DRAWS: its -o is a picture, or a directory; that of other commands is text
 
 
-_DRAWING = ("graph", "heatmap", "live", "plot", "record")  # the others' -o is of text; of the last a directory
-# Commands that print once they know all, and those that write as they go: a terminal that gets rows needs no line.
-_TELLING, _WRITING = ("compare", "coverage", "graph", "report", "stages", "why"), ("csv", "export")
 _READ, _WRITTEN = ("run", "run2", "trace"), ("output", "per_op", "save", "junit", "plot")  # arguments of commands
 
 
@@ -172,10 +172,11 @@ def _dispatch(argv: Sequence[str]) -> int:
     _check_files(args)
     from opline_analyses.base.files import escaped_on_terminals, refuse_picture
 
-    if name not in _DRAWING:
+    if not getattr(command, "DRAWS", False):
         refuse_picture(getattr(args, "output", None), name)
     is_csv = name == "csv" or getattr(args, "csv", False) is True
-    telling = name in _TELLING or (name in _WRITING and not sys.stdout.isatty())
+    rows = getattr(command, "AS_IT_GOES", False) and sys.stdout.isatty()
+    telling = getattr(command, "PROGRESS", False) and not rows
     with explaining(args.verbose), _threads(args.threads), escaped_on_terminals(is_csv), progressing(telling, name):
         return command.run(args)
 

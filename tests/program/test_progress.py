@@ -12,7 +12,9 @@ import pytest
 from tests.lib.recorded import RunOf
 
 from opline import talk
-from opline_analyses.cli import main
+from opline_analyses.cli import load, main
+from opline_analyses.command_map import modules
+from opline_analyses.commands import export
 
 GONE = "\r\x1b[K"
 
@@ -76,12 +78,50 @@ def test_no_line_elsewhere(monkeypatch: pytest.MonkeyPatch, terminal: Terminal, 
     assert terminal.getvalue() == ""
 
 
-@pytest.mark.parametrize("command", ["why", "coverage", "graph", "stages", "report"])
+def test_commands_say_themselves_that_they_have_a_line() -> None:
+    telling = {name for name in modules() if getattr(load(name), "PROGRESS", False)}
+    as_they_go = {name for name in modules() if getattr(load(name), "AS_IT_GOES", False)}
+    assert as_they_go < telling
+    assert {"why", "export", "iostat", "hist", "requests"} <= telling
+    assert not telling & {"live", "record", "view"}, "these have the screen for themselves"
+
+
+@pytest.mark.parametrize("rows_on_screen", [True, False])
+def test_a_terminal_that_gets_rows_has_no_line(
+    rows_on_screen: bool, terminal: Terminal, run_of: RunOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(run_of("demo-qd4").path)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: rows_on_screen, raising=False)
+    monkeypatch.setenv("PAGER", "cat")
+    assert main(["log", path]) == 0
+    assert ("\rlog" in terminal.getvalue()) is not rows_on_screen
+
+
+FORMATS = [name for name in export.FORMATS if name not in export.BOTH and name != "waits-speedscope"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["why", "coverage", "graph", "stages", "report", "log", "requests", *(f"export --to {name}" for name in FORMATS)],
+)
 def test_commands_tell_it_and_nothing_of_it_stays(
     command: str, terminal: Terminal, run_of: RunOf, tmp_path: Path
 ) -> None:
-    written = ["-o", str(tmp_path / "page.html")] if command == "report" else []
-    assert main([command, str(run_of("demo-qd4").path), *written]) == 0
+    name, *options = command.split()
+    written = ["-o", str(tmp_path / "written")] if name in ("report", "export") else []
+    assert main([name, str(run_of("demo-qd4").path), *options, *written]) == 0
     said = terminal.getvalue()
-    assert f"\r{command}   0%, step 1 " in said
+    passes = (f"\r{name}   0%, step 1 ", f"\r{name}, step 1 ")  # where it is not known how much there is
+    if options[-1:] != ["duckdb"] and options[-1:] != ["folded"]:  # a statement for all of it
+        assert any(line in said for line in passes)
+    assert any(line in said for line in (*passes, f"\r{name}: querying "))
+    assert f"\r{name}" not in said.rpartition(GONE)[2], "the last line stays"
+
+
+@pytest.mark.parametrize("command", ["hist", "iostat", "heatmap", "outliers", "bitesize", "btt", "sql"])
+def test_a_command_that_asks_tables_says_so(command: str, terminal: Terminal, run_of: RunOf) -> None:
+    more = ["SELECT count(*) FROM stages"] if command == "sql" else []
+    assert main([command, str(run_of("demo-qd4").path), *more]) == 0
+    said = terminal.getvalue()
+    assert f"\r{command}: querying " in said
     assert f"\r{command}" not in said.rpartition(GONE)[2], "the last line stays"

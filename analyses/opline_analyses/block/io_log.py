@@ -11,6 +11,7 @@ from opline_analyses.base.result_table import Column, ResultTable, of_items, tex
 from opline_analyses.base.text import shortened
 from opline_analyses.block.io_filter import count_of_rows, counted_sql, rows_of
 from opline_analyses.block.io_series import tell_left_out
+from opline_analyses.runs.columns import fetched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -55,7 +56,7 @@ def _values(run: Run, rows: Rows, order: str, limit: int | None, per_class: bool
     if limit is not None and per_class:
         sql += f" QUALIFY row_number() OVER (PARTITION BY class ORDER BY {ORDERS[order]}) <= {limit}"
     found = run.con.execute(f"{sql} ORDER BY {ORDERS[order]}{first}", parameters)
-    while batch := found.fetchmany(4096):
+    for batch in fetched(found, 4096):
         yield from batch
 
 

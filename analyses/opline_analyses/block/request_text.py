@@ -16,6 +16,7 @@ from opline_analyses.base.screen import WIDTH
 from opline_analyses.base.text import device_name, shortened
 from opline_analyses.block.requests import COLUMNS, Wanted, ids_of, in_parts, requests
 from opline_analyses.runs import cgroups
+from opline_analyses.runs.columns import fetched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -203,7 +204,7 @@ def _seen(run: Run, ids: Ids) -> ResultTable:
     def asked(what: str) -> Iterator[tuple[Any, ...]]:
         for sql in in_parts(run, ids, first_owner=True):
             rows = run.con.execute(f"SELECT {what} FROM ({sql}) {joined} ORDER BY place")
-            while batch := rows.fetchmany(4096):
+            for batch in fetched(rows, 4096):
                 yield from batch
 
     def lines() -> Iterator[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from opline.talk import passing
 from opline_analyses.base.result_table import Column
 from opline_analyses.base.text import device_name
 from opline_analyses.runs import columns
@@ -82,7 +83,7 @@ def in_parts(run: Run, ids: Ids, first_owner: bool = False) -> Iterator[str]:
     """
     import numpy as np
 
-    for at in range(0, len(ids), columns.RANGE):
+    for at in passing(range(0, len(ids), columns.RANGE)):
         part = ids[at : at + columns.RANGE]
         columns.give(run, "asked", request_id=part, place=np.arange(len(part)))
         these = f"request_id BETWEEN {part.min()} AND {part.max()}"
@@ -104,7 +105,7 @@ def requests(run: Run, wanted: Wanted) -> Iterator[list[Any]]:
     dev, device = NAMES.index("dev"), NAMES.index("device")
     for sql in in_parts(run, ids_of(run, wanted)):
         rows = run.con.execute(f"SELECT * EXCLUDE (place) FROM ({sql}) ORDER BY place")
-        while batch := rows.fetchmany(4096):
+        for batch in columns.fetched(rows, 4096):
             for values in batch:
                 row = [*values]
                 row[device] = device_name(names, row[dev])

@@ -13,6 +13,7 @@ from opline_analyses.commands.options import add_io_filters, io_filters
 
 NAME = "bitesize"
 HELP = "sizes of the issued I/Os: powers of two, or custom buckets"
+PROGRESS = True
 #: What it lacks of the vocabulary (options.py), and why.
 LACKS = {
     "--latency": "every issued request counts, also without a completion",

@@ -11,6 +11,7 @@ from opline_analyses.commands.options import add_io_filters, io_filters
 
 NAME = "btt"
 HELP = "the block layer's intervals per device: btt's tables, but exact"
+PROGRESS = True
 #: What it lacks of the vocabulary (options.py), and why.
 LACKS = {"--slowest": "an interval is of all bios or requests; --latency chooses requests"}
 EXAMPLES = """\

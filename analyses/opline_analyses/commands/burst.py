@@ -12,6 +12,7 @@ from opline_analyses.commands.options import add_io_filters, io_filters
 
 NAME = "burst"
 HELP = "bursts that a mean hides, whether they return, and where to look"
+PROGRESS = True
 #: What it lacks of the vocabulary (options.py), and why.
 LACKS = {
     "--slowest": "a burst is of all I/Os; --latency chooses some",

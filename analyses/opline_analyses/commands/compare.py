@@ -33,6 +33,7 @@ PICTURES = (".png", ".svg", ".pdf")
 DPI = 110
 NAME = "compare"
 HELP = "what has changed between two runs, or several of each: verdicts"
+PROGRESS = True
 #: What it lacks of the vocabulary (options.py), and why.
 LACKS = {
     "--slowest": "the number of slow ops depends on the length of a run; --latency does not",

@@ -14,6 +14,7 @@ from opline_analyses.commands.options import add_filters, op_filters
 
 NAME = "coverage"
 HELP = "how much of the time that the client reports is accounted for"
+PROGRESS = True
 #: What it lacks of the vocabulary (options.py), and why.
 LACKS = {
     "--slowest": "the client's mean is of all ops",

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 NAME = "csv"
 HELP = "one row per op, one column per stage"
+PROGRESS = AS_IT_GOES = True
 #: What it lacks of the vocabulary (options.py), and why.
 LACKS = {
     "--sort": "rows are in the order of the ops' begins, of --slowest by latency",

@@ -24,6 +24,7 @@ from opline_analyses.commands.options import add_device, add_threads, add_times
 
 NAME = "events"
 HELP = "a trace's events, decoded, one per line"
+PROGRESS = AS_IT_GOES = True
 #: What it lacks of the vocabulary (options.py), and why.
 LACKS = {
     "--host": "each trace is of one host, and a joined run names its traces",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 NAME = "export"
 STATUS_PART = 3  # the collector did not take all: as of a recording in which something is missing
 HELP = "the run for Perfetto, Jaeger, Prometheus, flame graphs and others"
+PROGRESS = AS_IT_GOES = True
 #: What it lacks of the vocabulary (options.py), and why.
 LACKS = {
     "--sort": "each format has its own order",

@@ -13,6 +13,8 @@ from opline_analyses.runs.selection import selection
 
 NAME = "graph"
 HELP = "the graph of points: how often, how fast; compare two runs"
+PROGRESS = True
+DRAWS = True
 EXAMPLES = """\
 Nodes are points and block steps (Q G I D C), edges the intervals of the ops'
 critical paths: count, mean, p50, p99 (us), `time%` (share of the total latency)

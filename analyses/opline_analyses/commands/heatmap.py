@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 NAME = "heatmap"
 HELP = "latency, size or offset of all I/Os over time: terminal or SVG"
+PROGRESS = True
+DRAWS = True
 #: What it lacks of the vocabulary (options.py), and why.
 LACKS = {
     "--slowest": "a map is of all I/Os; --latency chooses some",

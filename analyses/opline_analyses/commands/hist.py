@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 NAME = "hist"
 HELP = "latency distributions: per interval, per device, side by side"
+PROGRESS = True
 #: What it lacks of the vocabulary (options.py), and why.
 LACKS = {
     "--slowest": "a distribution is of all I/Os; --latency chooses some",

@@ -11,6 +11,7 @@ from opline_analyses.commands.options import add_io_filters, io_filters
 
 NAME = "interference"
 HELP = "who an op's block requests waited for, by owner"
+PROGRESS = AS_IT_GOES = True
 EXAMPLES = """\
 Each nanosecond that a request waited (Q to D) is charged to the requests at the
 device then, in equal parts, or to no request; each nanosecond of service (D to

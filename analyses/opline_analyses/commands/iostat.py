@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 NAME = "iostat"
 HELP = "rates, sizes, latencies, queue and utilisation per interval"
+PROGRESS = True
 #: What it lacks of the vocabulary (options.py), and why.
 LACKS = {
     "--slowest": "rates are of all I/Os; --latency chooses some",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 NAME = "live"
 HELP = "hist, iostat, outliers, log, bitesize or heatmap, while it runs"
+DRAWS = True
 #: What it lacks of the vocabulary (options.py), and why.
 LACKS = {
     "--since --until": "it begins now",

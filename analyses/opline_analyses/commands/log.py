@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 NAME = "log"
 HELP = "every I/O on a line, in iosnoop's columns"
+PROGRESS = AS_IT_GOES = True
 INTERMIXED = True  # SECONDS also behind options
 EXAMPLES = """\
 PID is the thread that queued the I/O (of an op: the process), TYPE the rwbs

@@ -19,6 +19,7 @@ from opline_analyses.runs.selection import selection
 FIRST = 20  # ops on the screen, if nothing says how many
 NAME = "ops"
 HELP = "each op's transitions, with its block requests between them"
+PROGRESS = AS_IT_GOES = True
 EXAMPLES = (
     """\
 Columns: us since the op's begin; us since the line before on the critical path;

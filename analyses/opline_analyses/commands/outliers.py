@@ -13,6 +13,7 @@ from opline_analyses.commands.options import add_io_filters, io_filters
 
 NAME = "outliers"
 HELP = "I/Os above a threshold; a suspect disk against a healthy one"
+PROGRESS = True
 #: What it lacks of the vocabulary (options.py), and why.
 LACKS = {"--slowest": "--limit N lists the N slowest"}
 INTERMIXED = True  # INTERVAL and THRESHOLD also behind options

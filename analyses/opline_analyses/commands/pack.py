@@ -19,6 +19,7 @@ from opline_analyses.commands.vocabulary import CHOICE, FILTERS
 
 NAME = "pack"
 HELP = "a run as one file, to mail or to keep; the other commands take it"
+PROGRESS = True
 #: What it lacks of the vocabulary (options.py), and why.
 LACKS = {
     f"{FILTERS} {CHOICE}": "the whole run is packed; filter what reads the file",

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 NAME = "plot"
 HELP = "every op of the run over time; one op; distributions (PNG, SVG)"
+PROGRESS = True
+DRAWS = True
 #: What it lacks of the vocabulary (options.py), and why.
 LACKS = {
     "--limit --sort": "a picture has all ops that are chosen",

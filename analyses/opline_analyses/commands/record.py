@@ -18,6 +18,7 @@ from opline_analyses.commands.vocabulary import CHOICE, FORMS
 
 NAME = "record"
 HELP = "record a command, or what runs: its events and the block layer's"
+DRAWS = True
 #: What it lacks of the vocabulary (options.py), and why.
 LACKS = {
     "--since --until --class --device --host --object --latency": "all of a run is recorded; filter what reads it",

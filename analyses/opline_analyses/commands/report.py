@@ -16,6 +16,7 @@ from opline_analyses.runs.selection import selection
 
 NAME = "report"
 HELP = "the run as one HTML page, to look at and to mail"
+PROGRESS = True
 #: What it lacks of the vocabulary (options.py), and why.
 LACKS = {
     "--limit --sort": "the page sorts its lists",

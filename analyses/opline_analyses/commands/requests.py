@@ -13,6 +13,7 @@ from opline_analyses.commands.options import add_io_filters, io_filters
 
 NAME = "requests"
 HELP = "one line per block request: steps, owner, queue met"
+PROGRESS = AS_IT_GOES = True
 EXAMPLES = """\
 Q queued, G allocated, I inserted (absent with scheduler none), D issued to the
 driver, C completed; in microseconds, an empty cell is unknown. `fly`: requests

@@ -17,6 +17,7 @@ from opline_analyses.runs.lockdown import check, lock
 
 NAME = "sql"
 HELP = "ask the run's tables with SQL"
+PROGRESS = True
 #: What it lacks of the vocabulary (options.py), and why.
 LACKS = {CHOICE: "the query says so: ORDER BY, LIMIT"}
 _TABLES = "\n".join(textwrap.fill(f"  {t.name:12} one row per {t.row}", 80, subsequent_indent=" " * 15) for t in TABLES)

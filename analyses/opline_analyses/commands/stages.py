@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 NAME = "stages"
 HELP = "count, mean, percentiles, max and share of each stage"
+PROGRESS = True
 STATES = """
 --states: what the thread at the end of each stage did in the stage (us per op
 with the stage): on a CPU; runnable, waiting for a CPU; blocked on I/O (asleep

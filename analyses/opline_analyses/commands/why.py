@@ -19,6 +19,7 @@ from opline_analyses.commands.options import add_filters, add_tainted, op_filter
 
 NAME = "why"
 HELP = "why the slow ops are slow: against typical ones, stage by stage"
+PROGRESS = True
 #: What it lacks of the vocabulary (options.py), and why. --slowest and --latency say which ops are the slow ones.
 LACKS = {
     "--limit --sort": "rows are in the order of what they explain; --all prints all",

@@ -21,6 +21,7 @@ from opline_analyses.base.colours import STATES
 from opline_analyses.base.text import device_name
 from opline_analyses.export.json_list import write_list
 from opline_analyses.ops.oplist import OpDetail, read_ops
+from opline_analyses.runs.columns import fetched
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
 
@@ -87,8 +88,8 @@ def _op(op: OpDetail, first: int) -> Iterator[str]:
 
 def _requests(run: Run, first: int) -> Iterator[str]:
     names, pids = run.device_names(), dict[int, int]()
-    found = run.con.execute(_REQUESTS)
-    while rows := found.fetchmany(ROWS):
+    (whole,) = run.row(f"SELECT count(*) FROM ({_REQUESTS})")
+    for rows in fetched(run.con.execute(_REQUESTS), ROWS, whole):
         for dev, request_id, rwbs, sector, nr_sectors, *at in rows:
             steps = [(letter, ns - first) for letter, ns in zip("QGIDC", at, strict=True) if ns is not None]
             if not steps:

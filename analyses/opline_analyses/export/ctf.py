@@ -14,6 +14,7 @@ import uuid
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opline.paths import name_bytes
+from opline.talk import passing_rows
 from opline_analyses.runs.wall_clock import offset_ns
 
 if TYPE_CHECKING:
@@ -204,7 +205,8 @@ def _events(run: Run) -> Iterator[tuple[int, bytes]]:
     first, last = run.row("SELECT min(begin_ns), max(end_ns) FROM ops SEMI JOIN exported USING (op_id)")
     if first is None:
         return
-    for part in _slices(run, _Slice(first, last, 0, 0, 0)):
+    slices = _slices(run, _Slice(first, last, 0, 0, 0))
+    for part in passing_rows(slices, last - first + 1, lambda part: part.last - part.first + 1):
         found = run.con.execute(_ROWS.format(**part._asdict()))
         while rows := found.fetchmany(_BATCH):
             for at_ns, _, _, event, numbers, texts in rows:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import BinaryIO
 
 from opline_analyses.base.text import device_name
+from opline_analyses.runs.columns import fetched
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
 
@@ -35,8 +36,9 @@ def write(run: Run, which: Selection, out: BinaryIO) -> int:
     for done in ("add", "open"):
         out.writelines(f"0 {_file(names, dev)} {done}\n".encode() for dev in devices)
     number, first_ns, at_us = 0, None, 0
+    (whole,) = run.row(f"SELECT count(*) FROM ({query})", which.parameters)
     rows = run.con.execute(query, list(which.parameters))
-    while part := rows.fetchmany(_FETCHED):
+    for part in fetched(rows, _FETCHED, whole):
         for dev, kind, sector, sectors, at_ns in part:
             action = _ACTIONS.get(kind)
             if action is None:

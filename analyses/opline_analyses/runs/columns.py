@@ -41,6 +41,11 @@ def batches(run: Run, table: str, columns: Sequence[str]) -> Iterator[Any]:
         raise OplineError(unreadable(path, error, " ".join(str(error).split()).rstrip("."))) from error
 
 
+def fetched(found: Any, size: int, whole: int = 0) -> Iterator[list[tuple[Any, ...]]]:
+    """The rows of a DuckDB result, ``size`` at a time. ``whole``: how many they are; 0: unknown."""
+    return passing_rows(iter(lambda: found.fetchmany(size), []), whole, len)
+
+
 def plain(column: Any, absent: int = 0) -> np.ndarray[Any, Any]:
     """An Arrow array of numbers as numpy's, absent ones as ``absent``. pyarrow's own ways, `to_numpy` and `fill_null`,
     import pandas, which takes 0.3 s.

@@ -29,7 +29,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Plugs:
-    """How often and how long a device was plugged (opline.readers.plugs), in the whole trace."""
+    """How often and how long a device was plugged (feed/plugs.hpp of the core), in the whole trace."""
 
     plugs: int
     timers: int

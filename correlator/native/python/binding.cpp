@@ -3,6 +3,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "blktrace_type.hpp"
 #include "base/cookie.hpp"
 #include "core_type.hpp"
 #include "csv.hpp"
@@ -46,6 +47,7 @@ PyMODINIT_FUNC PyInit__core() {
         !add_type(m, "Dropper", &opline_dropper_spec) || !add_type(m, "StageStatistics", &opline_statistics_spec) ||
         !add_type(m, "OpCsv", &opline_op_csv_spec) || !add_type(m, "TableFile", &opline_table_file_spec) ||
         !add_type(m, "TextFeed", &opline_text_feed_spec) || !add_type(m, "RingFeed", &opline_ring_feed_spec) ||
+        !add_type(m, "BlktraceFeed", &opline_blktrace_feed_spec) || !add_type(m, "Plugs", &opline_plugs_spec) ||
         !add_type(m, "WireSink", &opline_wire_sink_spec) || !add_type(m, "WireFeed", &opline_wire_feed_spec) ||
         PyModule_AddStringConstant(m, "COOKIE", opline::build_cookie()) < 0) {
         Py_DECREF(m);

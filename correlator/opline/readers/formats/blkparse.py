@@ -13,13 +13,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from opline import _core
 from opline.readers.events import Event, EventsReader, lines_of
-from opline.readers.plugs import Plugs
 from opline.readers.registry import CERTAIN, EVENTS, NO
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any, BinaryIO
+    from typing import BinaryIO
 
     from opline.readers.registry import Head
 
@@ -74,7 +74,7 @@ class BlkparseReader(EventsReader):
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
-        self._plugs = Plugs()
+        self._plugs = _core.Plugs()
 
     def events(self, file: BinaryIO) -> Iterator[Event | None]:
         """An event for each action. A device that never issues requests (device mapper) completes bios."""
@@ -128,7 +128,7 @@ class BlkparseReader(EventsReader):
             released = _RELEASED.search(line.rstrip()[-_COMM:])
             self._plugs.unplug(dev, ts_ns, int(released[1]) if released else 0, found["action"] == "UT")
 
-    def plugs(self) -> list[dict[str, Any]]:
+    def plugs(self) -> list[dict[str, int]]:
         """Of each device that was plugged."""
         return self._plugs.told()
 

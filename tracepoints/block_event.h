@@ -31,6 +31,7 @@ enum block_kind {
     KIND_FOLLOW,   // a thread that is not of the recorded processes is followed, or no longer: wakers.bpf.c
     KIND_TCP,      // a call sends or receives in a TCP stream: tcp.bpf.c; which one is in `call`
     KIND_INSTEAD,  // who ran while a thread waited for the CPU: states.bpf.c
+    KIND_LOCK,     // which lock a thread slept for, and who held it: locks.bpf.c
     KIND_COUNT
 };
 
@@ -77,6 +78,7 @@ struct block_event {
         };
         // of a system call; of its exit the first is the result; of who a thread is: threads.bpf.c; of one that is
         // followed the first is its start; of who ran instead: the thread, and how long;
+        // of a lock: its address, its kind, the holder, the begin of the sleep;
         // of a TCP stream: tcp.bpf.c
         __u64 args[6];
     };

@@ -62,6 +62,7 @@ static uint64_t enabled_mask(void) {
                 ? UINT64_C(1) << KIND_TCP
                 : 0;
     mask |= lttng_ust_tracepoint_enabled(sched, ran_instead) ? UINT64_C(1) << KIND_INSTEAD : 0;
+    mask |= lttng_ust_tracepoint_enabled(sched, lock_wait) ? UINT64_C(1) << KIND_LOCK : 0;
     mask |= uring_enabled() ? UINT64_C(1) << KIND_URING : 0;
     return mask;
 }
@@ -153,6 +154,7 @@ static bool pass_event(const struct block_event *e, uint64_t seq) {
         PASS_OF(sched, KIND_OFF_CPU, off_cpu);
         PASS_OF(sched, KIND_FOLLOW, follow);
         PASS_OF(sched, KIND_INSTEAD, ran_instead);
+        PASS_OF(sched, KIND_LOCK, lock_wait);
     case KIND_PROCESS:
         return pass_process(e, seq);
         PASS_OF(sched, KIND_THREAD, process_thread);
@@ -187,7 +189,9 @@ static bool pass_lost(uint64_t time_ns, int32_t cpu, uint64_t count, const char 
 }
 
 // One of those that may fill half of the ring buffer at most.
-static inline bool gives_way(const struct block_event *e) { return e->kind == KIND_OFF_CPU || e->kind == KIND_INSTEAD; }
+static inline bool gives_way(const struct block_event *e) {
+    return e->kind == KIND_OFF_CPU || e->kind == KIND_INSTEAD || e->kind == KIND_LOCK;
+}
 
 static bool pass_lost_states(uint64_t time_ns, uint64_t until_ns, int32_t cpu, uint64_t count) {
     if (!bridge_is_open() || !lttng_ust_tracepoint_enabled(sched, lost)) return false;

@@ -44,11 +44,29 @@ static inline u32 stack_number(struct bridge_cpu *cpu, struct known_stack *s, lo
     return 0;
 }
 
+#ifdef FUTEX_CALL
+
+// The address of the futex for which the thread sleeps, if it does.
+static inline void take_futex(void *woken, struct thread_wait *t) {
+    u64 regs = (u64)bpf_task_pt_regs(woken);
+    if (t->lock || !regs || (u32)pointer_at(regs + FUTEX_CALL_REG) != FUTEX_CALL) return;
+    t->lock = pointer_at(regs + FUTEX_ADDRESS_REG);
+    t->lock_flags = LOCK_FUTEX;
+    t->holder = t->holder_process = 0;
+}
+
+#else
+
+static inline void take_futex(void *woken, struct thread_wait *t) {}
+
+#endif
+
 static inline void take_stacks(void *ctx, void *woken, struct thread_wait *t) {
     u32 first = 0, second = 1;
     t->stack = t->waker_stack = 0;
     u64 slept = t->woken_at - t->off_at, window = t->woken_at >> WINDOW_SHIFT;
     if (t->off_at <= t->on_at || !(t->state & 255) || t->state == SLEEPS_IDLE || slept < WAIT_STACK_NS) return;
+    take_futex(woken, t);
     struct bridge_cpu *cpu = this_cpu();
     if (!cpu) return;
     if (cpu->stack_window < window) {

@@ -11,6 +11,9 @@
 //             `stack`, `waker_stack`: numbers of stacks.json (stacks.bpf.c; -1: none)
 //   ran_instead   `tid`, whose off_cpu comes next, waited for its CPU while that ran `ran_tid` of process `ran_pid`: for the last `ran_ns`, which are
 //             half of that wait or more. Not told of short waits (states.bpf.c)
+//   lock_wait   `tid`, whose off_cpu comes next, slept since `off_at` for the lock at the address `lock`: of a futex in its process, else in the kernel.
+//             `lock_flags`: LCB_F_* of the kernel's include/trace/events/lock.h; 0x8000: a futex. `holder_tid` of process `holder_pid` held the lock
+//             when `tid` went to sleep (0: not known). Not told of short waits (locks.bpf.c)
 //   follow    `tid` of process `pid`, which began at `start_ns` and is not of the recorded processes, is followed from here on, `level` wake-ups away
 //             from them; -1: no longer
 //   follow_lost   as lost, of off_cpu events with a `level` of 1 and more
@@ -81,6 +84,20 @@ LTTNG_UST_TRACEPOINT_EVENT(sched, ran_instead,
         lttng_ust_field_integer(int32_t, ran_pid, (int32_t)e->pid)
         lttng_ust_field_array_text(char, ran_comm, e->comm, 16)
         lttng_ust_field_integer(uint64_t, ran_ns, e->args[1])))
+
+LTTNG_UST_TRACEPOINT_EVENT(sched, lock_wait,
+    LTTNG_UST_TP_ARGS(const struct block_event *, e, uint64_t, seq_number),
+    LTTNG_UST_TP_FIELDS(
+        lttng_ust_field_integer(uint64_t, ktime, e->ktime)
+        lttng_ust_field_integer(uint16_t, cpu, e->cpu)
+        lttng_ust_field_integer(uint64_t, seq, seq_number)
+        lttng_ust_field_integer(int32_t, tid, (int32_t)e->tid)
+        lttng_ust_field_integer(uint64_t, off_at, e->args[3])
+        lttng_ust_field_integer(uint64_t, lock, e->args[0])
+        lttng_ust_field_integer(uint16_t, lock_flags, (uint16_t)e->args[1])
+        lttng_ust_field_integer(int32_t, holder_tid, (int32_t)e->args[2])
+        lttng_ust_field_integer(int32_t, holder_pid, (int32_t)e->pid)
+        lttng_ust_field_array_text(char, holder_comm, e->comm, 16)))
 
 LTTNG_UST_TRACEPOINT_EVENT(sched, follow,
     LTTNG_UST_TP_ARGS(const struct block_event *, e, uint64_t, seq_number),

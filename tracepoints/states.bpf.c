@@ -75,6 +75,7 @@ static inline void tell_instead(u64 task, u32 tid, const struct thread_wait *t) 
 
 static inline void came_back(u64 task, u32 tid, struct thread_wait *t) {
     tell_instead(task, tid, t);
+    if (t->lock) tell_lock(tid, t);
     struct block_event *e = reserve_state(t, KIND_OFF_CPU);
     u64 now = e ? e->ktime : now_ns();
     if (t->woken_at <= t->on_at) t->woken_at = 0;  // that was before it ran the last time
@@ -119,6 +120,7 @@ int on_sched_switch(struct bpf_raw_tracepoint_args *ctx) {
 #endif
         t->off_at = now_ns();
         t->state = state_of(ctx->args[0] & 1, state);
+        if (t->lock) note_holder(t);
     }
     u64 task = ctx->args[A_sched_switch_next];
     u32 next = (u32)pointer_at(task + O_TASK_PID);

@@ -17,8 +17,12 @@ struct thread_wait {
     u64 waker_on_at, waker_off_at, waker_woken_at;  // the waker's own last wait
     u32 waker, waker_waker;
     u32 stack, waker_stack;
+    u64 lock;  // for which it waits, or is about to: locks.bpf.c; 0: for none
+    u32 holder, holder_process;
     char comm[16];  // the waker's
-    u16 state;      // when it was taken off
+    char holder_comm[16];
+    u16 state;  // when it was taken off
+    u16 lock_flags;
     u16 waker_state, waker_irq, waker_waker_irq, waker_cpu;
     u8 level;  // 0: a thread of the recorded processes
 };

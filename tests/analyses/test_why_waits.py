@@ -12,7 +12,7 @@ from tests.analyses.test_why import PLANTED, out_of, planted
 
 from opline_analyses.export import wait_stacks
 from opline_analyses.ops import stages
-from opline_analyses.ops.waited import Spent, brief, spent_on
+from opline_analyses.ops.waited import Spent, brief, holder_besides, spent_on
 from opline_analyses.runs import columns
 from opline_analyses.runs.run import open_tables
 from opline_analyses.runs.selection import Selection
@@ -161,6 +161,11 @@ def test_words_of_causes() -> None:
     futex = spent("timer", "holder", "holder", cause="futex", last_cause="sleep")
     assert brief(futex) == "futex: holder → sleep"
     assert spent_on(futex) == "a lock (futex): holder, which waited for a timer (sleep)"
+    held = futex._replace(holder=holder_besides("holder", "futex", "owner"))
+    assert brief(held) == "futex, held by owner: holder → sleep"
+    assert spent_on(held) == "a lock (futex) that owner held: holder, which waited for a timer (sleep)"
+    assert holder_besides("a → holder", "kernel mutex", "holder") is None
+    assert holder_besides("a", "journal commit", "owner") is None  # a lock of a thread on the path
     commit = spent("device", "jbd2/sda-8", "app", request="write", device="sda", cause="journal commit")
     assert spent_on(commit._replace(last_cause="no free tag")) == (
         "a commit of the journal: jbd2/sda-8, which waited for a free tag of the request queue: app, whose write"

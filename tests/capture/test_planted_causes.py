@@ -7,6 +7,7 @@ The planted time counts, which the program keeps. What a busy machine adds has o
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -34,6 +35,12 @@ def _through(thread: str) -> Callable[[Row], bool]:
     return lambda row: thread in (row["path"] or "")
 
 
+def _kept_by(row: Row, cause: str, lock: str) -> bool:
+    """The thread that holds the lock waits for its I/O meanwhile: for its request, or for who works at that."""
+    told = (row["cause"], row["lock_kind"], row["holder_comm"], (row["path"] or "").split(" → ")[0])
+    return told == (cause, lock, "keeper", "keeper") and (row["request_id"] is not None or "freezer" in row["path"])
+
+
 #: Of each fault: what a row of `waits` says in the planted time.
 TOLD: dict[str, Callable[[Row], bool]] = {
     "timer": lambda row: (row["cause"], row["kind"], row["path"]) == ("sleep", "timer", None),
@@ -43,13 +50,17 @@ TOLD: dict[str, Callable[[Row], bool]] = {
     "journal": lambda row: row["cause"] == "journal commit" and (row["path"] or "").startswith("jbd2/"),
     "page": lambda row: row["cause"] == "page under write-back",
     "frozen": lambda row: row["cause"] == "queue frozen",
+    "inode": lambda row: _kept_by(row, "kernel rwsem", "rwsem (to write)"),
+    "mutex": lambda row: _kept_by(row, "kernel mutex", "mutex"),
+    "synced": lambda row: _kept_by(row, "futex", "futex"),
     "cpu": lambda row: (row["kind"], row["instead_comm"], row["path"]) == ("cpu", "cpuhog", None),
     "stop": lambda row: (row["cause"], row["kind"], row["comm"]) == ("stopped", "stopped", "stopper"),
 }
+#: Locks of which faults are made. The file system of `page` and `journal` has more of its own.
+LOCKED = {"futex": {"futex", "synced"}, "mutex": {"mutex"}, "rwsem (to write)": {"inode"}}
 #: Causes that one fault alone has. The file system of `page` and `journal` does as it likes.
 OWN = {
-    "futex": "futex", "pipe": "pipe", "rwsem": "kernel rwsem", "frozen": "queue frozen", "stop": "stopped",
-    "timer": "sleep",
+    "pipe": "pipe", "frozen": "queue frozen", "stop": "stopped", "timer": "sleep", "mutex": "kernel mutex",
 }  # fmt: skip
 
 
@@ -73,15 +84,24 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
 
 def rows_of(run: Run) -> dict[str, dict[int, list[Row]]]:
     """The rows of `waits` of each op of each fault."""
-    sql = """SELECT o.class, o.op_id, w.kind, w.path, w.comm, w.cause, w.instead_comm, w.duration_ns
+    sql = """SELECT o.class, o.op_id, w.kind, w.path, w.comm, w.cause, w.instead_comm, w.lock_kind, w.holder_comm,
+        w.request_id, w.duration_ns
         FROM ops o LEFT JOIN waits w USING (op_id)"""
-    names = ("kind", "path", "comm", "cause", "instead_comm", "duration_ns")
+    names = (
+        "kind", "path", "comm", "cause", "instead_comm", "lock_kind", "holder_comm", "request_id", "duration_ns",
+    )  # fmt: skip
     found: dict[str, dict[int, list[Row]]] = {}
     for fault, op_id, *values in run.rows(sql):
         there = found.setdefault(fault, {}).setdefault(op_id, [])
         if values[-1] is not None:
             there.append(dict(zip(names, values, strict=True)))
     return found
+
+
+def locks_of(ops: dict[int, list[Row]]) -> set[str | None]:
+    """Those that the stages' own threads slept for."""
+    own = [row for rows in ops.values() for row in rows if row["cause"] in ("futex", "kernel mutex", "kernel rwsem")]
+    return {row["lock_kind"] for row in own}
 
 
 def time_in(rows: list[Row], right: Callable[[Row], bool]) -> int:
@@ -103,9 +123,20 @@ def test_no_fault_is_named_where_it_was_not_planted(run: Run) -> None:
             if other != fault:
                 wrong = [row for rows in ops.values() for row in rows if row["cause"] == cause]
                 assert not wrong, (fault, other)
+    for lock, faults in LOCKED.items():
+        assert {fault for fault, ops in found.items() if lock in locks_of(ops)} == faults, lock
     hogged = {fault for fault, ops in found.items() if any(TOLD["cpu"](row) for rows in ops.values() for row in rows)}
     assert hogged == {"cpu"}
     assert {row["cause"] for rows in found["direct"].values() for row in rows} <= {"direct I/O", None}
+
+
+def test_the_holder_of_a_lock_is_told_with_its_op(run: Run) -> None:
+    sql = """SELECT h.class, count(DISTINCT w.op_id) FROM waits w JOIN ops o USING (op_id)
+        JOIN stages s ON s.states_tid = w.holder_tid AND s.begin_ns <= w.begin_ns
+            AND s.begin_ns + s.duration_ns > w.begin_ns
+        JOIN ops h ON h.op_id = s.op_id WHERE o.class = 'synced' AND h.class <> 'synced' GROUP BY ALL"""
+    ((kept, count),) = run.rows(sql)
+    assert kept == "keeps" and count >= SHARE * OPS
 
 
 def test_the_waits_sum_exactly(run: Run) -> None:
@@ -131,6 +162,11 @@ def test_one_op_is_told_in_words(run: Run) -> None:
     assert "kernel rwsem: freezer → sleep" in words("rwsem")
     assert "queue frozen" in words("frozen")
     assert "cpuhog" in words("cpu")
+    synced = words("synced")
+    assert "futex: keeper →" in synced and "at the device" in synced
+    assert re.search(r"lock: futex 0x[0-9a-f]+, held by keeper \d+ for op \d+", synced)
+    assert re.search(r"lock: mutex 0x[0-9a-f]+, held by keeper \d+ for op \d+", words("mutex"))
+    assert "lock: rwsem (to write) 0x" in words("inode")
 
 
 def test_the_stacks_of_waits_are_exported(run: Run, tmp_path: Path) -> None:

@@ -32,7 +32,8 @@ def _mounted(device: str, at: Path) -> Iterator[Path]:
     try:
         yield at
     finally:
-        subprocess.run(["umount", str(at)], check=True)
+        # Another recorder of the machine may look at a loop device right now, whose file keeps the file system busy.
+        subprocess.run(["umount", "--lazy", str(at)], check=True)
 
 
 @contextlib.contextmanager

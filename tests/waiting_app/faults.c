@@ -279,6 +279,8 @@ static void prepare_cpu(void) {
 }
 static void act_cpu(void) { sem_post(&hog_begins); }
 
+#include "keeper.h"
+
 struct fault {
     const char *name;
     void (*prepare)(void);  // once
@@ -299,6 +301,9 @@ static const struct fault faults[] = {
     {"page", NULL, prepare_page, freeze, act_page, thaw_worker, "freezer"},
     {"frozen", prepare_direct, NULL, plant_frozen, act_direct, lift_frozen, "freezer"},
     {"cpu", prepare_cpu, NULL, NULL, act_cpu, NULL, NULL},
+    {"inode", prepare_inode, NULL, plant_kept, act_inode, lift_kept, "freezer"},
+    {"mutex", prepare_mutex, NULL, plant_kept, act_mutex, lift_kept, "freezer"},
+    {"synced", prepare_synced, NULL, plant_kept, act_futex, lift_kept, "freezer"},
     {"stop", NULL, NULL, NULL, act_stop, NULL, NULL},
 };
 
@@ -352,6 +357,7 @@ int main(int argc, char **argv) {
     start_stopper();
     atexit(thaw_if_frozen);
     pthread_create(&thread, NULL, writes, NULL);
+    pthread_create(&thread, NULL, keeps, NULL);
     for (int i = 5; i < argc; ++i)
         for (size_t n = 0; n < sizeof(faults) / sizeof(*faults); ++n)
             if (!strcmp(faults[n].name, argv[i])) fault = &faults[n], run();

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 #: Columns of names, and what a name in them is called instead.
 NAMES = {
     "object": "object", "file": "object", "key": "key", "host": "host", "comm": "comm", "program": "comm",
-    "woken_by_comm": "comm", "instead_comm": "comm", "queue_comm": "comm", "issue_comm": "comm", "path": "comm",
-    "cgroup": "cgroup", "stream": "stream", "local": "address", "peer": "address",
+    "woken_by_comm": "comm", "instead_comm": "comm", "holder_comm": "comm", "queue_comm": "comm", "issue_comm": "comm",
+    "path": "comm", "cgroup": "cgroup", "stream": "stream", "local": "address", "peer": "address",
 }  # fmt: skip
 #: Columns of words: of opline, of the kernel, or of the op model.
 WORDS = frozenset((
     "class", "reason", "no_request", "point", "event", "evidence", "stage", "kind", "from_point", "to_point", "state",
-    "cause", "last_cause", "rwbs", "outcome", "request_evidence", "confidence", "space", "direction", "fate", "loss",
-    "severity", "origin",
+    "cause", "last_cause", "lock_kind", "rwbs", "outcome", "request_evidence", "confidence", "space", "direction",
+    "fate", "loss", "severity", "origin",
 ))  # fmt: skip
 _INTEGERS = ("i64", "u64", "i32", "u32")
 _ROWS = 1 << 16  # of a row group

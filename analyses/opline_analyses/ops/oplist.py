@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from opline.steps import STEPS
 from opline.talk import passing
+from opline_analyses.ops.locks import HOLDERS, with_holders
 from opline_analyses.ops.waited import InWait
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
@@ -187,7 +188,8 @@ _STAGES = """SELECT op_id, stage, kind, from_point, to_point, begin_ns, duration
 _STATES = """SELECT op_id, seq, tid, state, begin_ns, duration_ns, woken_by_tid, woken_by_comm FROM states
     WHERE op_id BETWEEN {low} AND {high} AND op_id IN (SELECT op_id FROM chunk) ORDER BY op_id, begin_ns"""
 _WAITS = """SELECT w.op_id, w.wait_id, w.seq, w.begin_ns, w.duration_ns, w.part_count, w.kind, w.reason, w.depth,
-    w.path, w.tid, w.comm, w.request_id, r.kind, r.dev, w.instead_tid, w.instead_comm, w.cause, w.last_cause, w.certain
+    w.path, w.tid, w.comm, w.request_id, r.kind, r.dev, w.instead_tid, w.instead_comm, w.cause, w.last_cause,
+    w.lock_kind, w.lock, w.holder_tid, w.holder_comm, w.certain
     FROM waits w LEFT JOIN all_requests r ON r.request_id = w.request_id
     WHERE w.op_id BETWEEN {low} AND {high} AND w.op_id IN (SELECT op_id FROM chunk)
     ORDER BY w.op_id, w.seq, w.begin_ns"""
@@ -239,6 +241,17 @@ def read_chunks(
         yield list(_chunk(run, list(ids[start : start + CHUNK_OPS]), with_blocks, with_transitions, with_states))
 
 
+def _name_holders(run: Run, ops: dict[int, OpDetail], span: dict[str, int]) -> None:
+    """For which op the holder of each lock worked. Most ops wait for no lock."""
+    if not any(w.holder_tid is not None for op in ops.values() for w in op.waits):
+        return
+    held: defaultdict[int, dict[tuple[int, int], int]] = defaultdict(dict)
+    for op_id, lock, holder_tid, holder_op_id in run.rows(HOLDERS.format(**span)):
+        held[op_id][lock, holder_tid] = holder_op_id
+    for op_id, of in held.items():
+        ops[op_id].waits = with_holders(ops[op_id].waits, of)
+
+
 def _chunk(
     run: Run, ids: list[int], with_blocks: bool, with_transitions: bool, with_states: bool
 ) -> Iterator[OpDetail]:
@@ -262,6 +275,7 @@ def _chunk(
                 ops[row[0]].states.append(InState(*row[1:]))
             for row in run.rows(_WAITS.format(**span)):
                 ops[row[0]].waits.append(InWait(*row[1:]))
+            _name_holders(run, ops, span)
         requests: defaultdict[int, list[Request]] = defaultdict(list)
         for row in run.rows(REQUESTS.format(**span)):
             requests[row[0]].append(Request(*row[1:]))

@@ -14,6 +14,7 @@ from opline_analyses.base.result_table import Column, ResultTable, text
 from opline_analyses.base.screen import WIDTH
 from opline_analyses.base.text import count_of, us
 from opline_analyses.ops.cause_words import about_requests, cause_words
+from opline_analyses.ops.locks import lock_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _NUMBERED = re.compile(r"^(swapper|kworker|ksoftirqd|migration)/.*")
 ARROW = " → "  # between the threads of a path
+_LOCKS = ("futex", "kernel mutex", "kernel rwsem")  # causes
 _SLEEP_ENDS = ("timer", "network", "interrupt", "unknown")  # kinds of parts whose end says little
 
 
@@ -39,6 +41,7 @@ class Spent(NamedTuple):
     reason: str | None  # why it is unknown
     cause: str | None = None  # what the op's own thread slept for, by the kernel stacks
     last_cause: str | None = None  # and the last thread of the path
+    holder: str | None = None  # who held the lock that the wait was for, where that thread is not of the path
 
     @property
     def first(self) -> str | None:
@@ -66,6 +69,11 @@ def _alone(s: Spent) -> str | None:
     if s.cause is None or s.path is not None or (s.request is not None and about_requests(s.cause)):
         return None
     return None if s.kind in ("cpu", "stopped") else cause_words(s.cause)
+
+
+def holder_besides(path: str, cause: str | None, holder: str | None) -> str | None:
+    """The thread that held the lock that a wait was for, unless the path names that thread."""
+    return holder if cause in _LOCKS and holder not in path.split(ARROW) else None
 
 
 def _at_end(s: Spent) -> str:
@@ -100,7 +108,8 @@ def spent_on(s: Spent) -> str:
     if s.kind == "stopped":
         return f"a signal: {s.who} had stopped {'it' if s.path in (None, s.who) else 'a thread'}"
     if s.path is not None:
-        what = "" if s.cause is None else f"{cause_words(s.cause)}: "
+        held = "" if s.holder is None else f" that {s.holder} held"
+        what = "" if s.cause is None else f"{cause_words(s.cause)}{held}: "
         return f"{what}{s.path.replace(ARROW, ', which waited for ')}, {_at_end(s)}"
     alone = _alone(s)
     if alone is not None and s.request is None:
@@ -142,7 +151,8 @@ def brief(s: Spent) -> str:
         what = s.last_cause
     elif s.last_cause is not None and s.request is not None and not about_requests(s.last_cause):
         of = f"{s.last_cause}: {of}"
-    before = f"{s.cause}: " if s.cause is not None and s.kind != "stopped" else ""
+    held = "" if s.holder is None else f", held by {s.holder}"
+    before = f"{s.cause}{held}: " if s.cause is not None and s.kind != "stopped" else ""
     return f"{before}{s.path}{ARROW}{of}{what}"
 
 
@@ -167,7 +177,12 @@ class InWait(NamedTuple):
     instead_comm: str | None
     cause: str | None
     last_cause: str | None
+    lock_kind: str | None
+    lock: int | None  # its address
+    holder_tid: int | None
+    holder_comm: str | None
     certain: bool
+    holder_op_id: int | None = None  # the op that the holder worked for
 
 
 def _us(ns: int | None) -> str:
@@ -203,7 +218,7 @@ def wait_list(waits: list[InWait], begin_ns: int, devices: dict[int, str]) -> It
         device = None if w.dev is None else devices.get(w.dev) or f"{w.dev >> 20}:{w.dev & 0xFFFFF}"
         spent = Spent(w.kind, w.path, w.comm, w.request_kind, device, w.instead_comm, w.reason, w.cause)
         if w.path is not None:
-            spent = spent._replace(last_cause=w.last_cause)
+            spent = spent._replace(last_cause=w.last_cause, holder=holder_besides(w.path, w.cause, w.holder_comm))
         what = brief(spent)
         if w.part_count > 1:
             what += f" ({count_of(w.part_count, 'time')})"
@@ -215,5 +230,6 @@ def wait_list(waits: list[InWait], begin_ns: int, devices: dict[int, str]) -> It
             rows.append([w.begin_ns - begin_ns, w.duration_ns, what])
         end_ns, last = w.begin_ns + w.duration_ns, (what, w.wait_id)
     yield _folded(ResultTable(_COLUMNS, rows, gap=" ", indent=2))
+    yield from lock_lines(waits)
     if any(not w.certain for w in waits):
         yield "  ? perhaps an interrupt met the thread that is named: no part of the wait"

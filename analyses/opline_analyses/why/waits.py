@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from opline_analyses.base.text import device_name
-from opline_analyses.ops.waited import Spent, plain_name, plain_path
+from opline_analyses.ops.waited import Spent, holder_besides, plain_name, plain_path
 from opline_analyses.runs.columns import ranges
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ _WAITS = """
                WHERE op_id BETWEEN {first} AND {last}),
          r AS (SELECT request_id, kind, dev FROM all_requests WHERE request_id BETWEEN {least} AND {most})
     SELECT d.slow, s.stage, w.kind, w.path, w.comm, r.kind, r.dev, w.instead_comm, w.reason,
-           w.cause, w.last_cause, w.certain, sum(w.duration_ns)::BIGINT
+           w.cause, w.last_cause, w.holder_comm, w.certain, sum(w.duration_ns)::BIGINT
     FROM waits w JOIN d USING (op_id) LEFT JOIN s ON s.op_id = w.op_id AND s.seq = w.seq
     LEFT JOIN r ON r.request_id = w.request_id
     WHERE w.op_id BETWEEN {first} AND {last} AND (s.op_id IS NOT NULL OR NOT d.slow)
@@ -87,11 +87,11 @@ def wait_sums(run: Run) -> WaitSums:
     """What the waits in `sides` sum to."""
     names = run.device_names()
     found = WaitSums({}, {})
-    for slow, stage, kind, path, comm, request, dev, instead, reason, cause, last_cause, certain, ns in _sums(run):
+    for slow, stage, kind, path, comm, request, dev, instead, reason, cause, last, holder, certain, ns in _sums(run):
         device = None if dev is None else device_name(names, dev)
         spent = Spent(kind, plain_path(path), plain_name(comm), request, device, plain_name(instead), reason, cause)
         if path is not None:
-            spent = spent._replace(last_cause=last_cause)
+            spent = spent._replace(last_cause=last, holder=plain_name(holder_besides(path, cause, holder)))
         if slow:
             found.add(spent, (ns, 0, 0 if certain else ns), [(stage, ns)])
         else:
@@ -124,7 +124,7 @@ def _name_short(sums: dict[Spent, list[int]], stages: dict[Spent, dict[str, int]
     named: dict[Spent, list[Spent]] = {}
     for spent in sums:
         if spent.cause is not None or spent.last_cause is not None:
-            named.setdefault(spent._replace(cause=None, last_cause=None), []).append(spent)
+            named.setdefault(spent._replace(cause=None, last_cause=None, holder=None), []).append(spent)
     for bare, same in named.items():
         if len(same) != 1 or bare not in sums:
             continue

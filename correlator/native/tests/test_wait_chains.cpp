@@ -57,6 +57,9 @@ struct Machine {
             if (p.path != 0 && p.depth > 0) out += " (" + strings.at(p.path) + ")";
             if (p.cause != 0) out += ", " + strings.at(p.cause);
             if (p.last_cause != 0 && p.last_cause != p.cause) out += " .. " + strings.at(p.last_cause);
+            if (p.lock.address != 0)
+                out += " for " + std::string(kLockKinds[static_cast<std::size_t>(p.lock.kind)]) + " " +
+                       std::to_string(p.lock.address) + " of " + std::to_string(p.lock.holder_tid);
             if (!p.certain) out += "?";
         }
         return out;
@@ -111,6 +114,37 @@ TEST_CASE("a completion before the last switch of the CPU woke somebody else") {
     CHECK(m.told(10, 62) ==
           "thread 20..30 of 11 (t11)?; work 30..45 of 11 (t11)?; cpu 45..50 of 11 while 13 ran "
           "(t11)?; work 50..60 of 11 (t11)?; cpu 60..62");
+}
+
+TEST_CASE("the first lock that a thread of the path slept for is told, with its holder") {
+    Machine m;
+    m.on(5, 1, 0, 0, 11);
+    m.on(10, 0, 0, 0, 10);
+    m.on(20, 0, 10, kSleeps, 0);
+    m.on(25, 1, 11, kSleeps, 0);
+    m.wake(40, 11, 12, 1, WokenFrom::kThread);
+    m.chains.locks.add(kHost, 11, 25'000, {7, 12, m.name(12), LockKind::kMutex});
+    m.on(42, 1, 0, 0, 11);
+    m.wake(60, 10, 11, 1, WokenFrom::kThread);
+    const std::string rest =
+        "thread 25..40 of 12 (t11 → t12) for mutex 7 of 12; cpu 40..42 of 11 (t11); "
+        "work 42..60 of 11 (t11)";
+    m.chains.locks.add(kHost, 10, 19'000, {9, 13, m.name(13), LockKind::kRwsemRead});  // of another sleep
+    SUBCASE("of a deeper one") {
+        m.on(62, 0, 0, 0, 10);
+        CHECK(m.told(10, 62) == "work 20..25 of 11 (t11); " + rest + "; cpu 60..62");
+    }
+    SUBCASE("of the op's own thread; who wakes it from a futex held that") {
+        m.chains.locks.add(kHost, 10, 20'000, {8, -1, 0, LockKind::kFutex});
+        m.on(62, 0, 0, 0, 10);
+        CHECK(m.told(10, 62) ==
+              "work 20..25 of 11 (t11) for futex 8 of 11; thread 25..40 of 12 (t11 → t12) for futex 8 of 11; "
+              "cpu 40..42 of 11 (t11) for futex 8 of 11; work 42..60 of 11 (t11) for futex 8 of 11; cpu 60..62");
+    }
+    SUBCASE("what is long past is forgotten") {
+        m.chains.locks.forget_before(25'000);
+        CHECK(m.chains.locks.of(kHost, 11, 25'000) == nullptr);
+    }
 }
 
 TEST_CASE("where the events tell the context it decides") {

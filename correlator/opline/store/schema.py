@@ -207,6 +207,18 @@ TABLES: tuple[TableSpec, ...] = (
             "The same of the last thread on the path. Absent: it was awake, or no stack tells.",
         ),
         (
+            "lock_kind",
+            "dict",
+            "Kind of lock that the stage's thread slept for, else the first thread of the path that did: futex, mutex, rwsem, per-CPU rwsem, rt_mutex.",
+        ),
+        ("lock", "u64", "Address of the lock: for a futex in the process, else in the kernel."),
+        (
+            "holder_tid",
+            "i64",
+            "Thread that held the lock when the sleep began; for a futex the thread that woke the sleeper.",
+        ),
+        ("holder_comm", "dict", "Name of the holder."),
+        (
             "certain",
             "bool",
             "The events name the waker of each wait on the path. False: an interrupt may have met a bystander.",

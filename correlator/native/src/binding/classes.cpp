@@ -214,6 +214,7 @@ void bind_other_class(BoundClass &c, std::string_view name, Slots &slots, const 
         else if (name == "sched:process_file_path") bind_file_path(c, slots);
         else if (wanted.sched && name == "sched:off_cpu") bind_off_cpu(c, slots);
         else if (wanted.sched && name == "sched:ran_instead") bind_ran_instead(c, slots);
+        else if (wanted.sched && name == "sched:lock_wait") bind_lock_wait(c, slots);
         else if (wanted.sched && starts_with(name, "sched:follow")) bind_follow(c, slots);
         else if (wanted.sched) bind_sched(c, name.substr(kBpfSched.size()), slots, true);
     }

@@ -80,6 +80,7 @@ enum class ClassKind : std::uint8_t {
     kSchedWake,
     kOffCpu,
     kRanInstead,  // BPF: who ran while a thread waited for its CPU
+    kLockWait,    // BPF: which lock a thread slept for, and who held it
     kFollow,      // BPF begins, or ceases, to tell of a thread that is none of the recorded processes
     kFollowLost,  // some of what it tells of such threads is missing
     kProcess,
@@ -112,6 +113,7 @@ struct SchedSlots {
     std::int32_t off_at = kNoSlot, woken_at = kNoSlot;  // kOffCpu
     std::int32_t level = kNoSlot;                       // and kFollow
     std::int32_t ran_ns = kNoSlot;                      // kRanInstead
+    std::int32_t lock = kNoSlot, lock_flags = kNoSlot;  // kLockWait
     WakerSlots waker;                                   // kOffCpu
     bool loses = false;                                 // kCollectorLost: threads' states may be among what is missing
     std::int32_t since = kNoSlot;                       // what is missing is of requests since then

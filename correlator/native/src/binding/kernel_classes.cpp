@@ -56,6 +56,16 @@ void bind_ran_instead(BoundClass &c, Slots &slots) {
     c.sched.ran_ns = slots.want("ran_ns");
 }
 
+void bind_lock_wait(BoundClass &c, Slots &slots) {
+    c.kind = ClassKind::kLockWait;
+    c.sched.tid = slots.want("tid");
+    c.sched.off_at = slots.want("off_at");
+    c.tid_slot = slots.want("holder_tid");
+    c.comm_slot = slots.want("holder_comm");
+    c.sched.lock = slots.want("lock");
+    c.sched.lock_flags = slots.want("lock_flags");
+}
+
 void bind_follow(BoundClass &c, Slots &slots) {
     c.kind = c.name == "sched:follow" ? ClassKind::kFollow : ClassKind::kFollowLost;
     c.sched.tid = slots.want("tid");

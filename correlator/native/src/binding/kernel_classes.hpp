@@ -15,6 +15,8 @@ void bind_sched(BoundClass &, std::string_view name, Slots &, bool states);
 void bind_off_cpu(BoundClass &, Slots &);
 // From BPF, before that: which thread ran while this one waited for its CPU.
 void bind_ran_instead(BoundClass &, Slots &);
+// From BPF, before that: which lock it slept for.
+void bind_lock_wait(BoundClass &, Slots &);
 // From BPF: of which other threads it tells the same, and that some of it is missing.
 void bind_follow(BoundClass &, Slots &);
 // Who a thread is (identity/threads.hpp): from the kernel domain's state dump, from BPF.

@@ -30,6 +30,7 @@ Fate Core::Impl::dispatch(BoundClass &cls, const Event &ev) {
         return Fate::kContext;
     case ClassKind::kSchedSwitch:
     case ClassKind::kRanInstead:
+    case ClassKind::kLockWait:
     case ClassKind::kOffCpu: state_event(cls, ev); return Fate::kContext;
     case ClassKind::kFollow:
     case ClassKind::kFollowLost: states.follow(cls, ev); return Fate::kContext;

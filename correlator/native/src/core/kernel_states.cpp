@@ -9,7 +9,9 @@ namespace opline {
 
 void KernelStates::event(const BoundClass &cls, const Event &ev) {
     if (events_++ == 0) stream_ = ev.stream;
-    note_state(timelines, waits.runs, waits.told, common_.identities.threads, cls, ev, common_.now.host, common_.names);
+    const auto &threads = common_.identities.threads;
+    if (cls.kind == ClassKind::kLockWait) note_lock(waits.locks, threads, cls, ev, common_.now.host, common_.names);
+    else note_state(timelines, waits.runs, waits.told, threads, cls, ev, common_.now.host, common_.names);
     if (timelines.changes() >= kChanges) forget_old();
 }
 

@@ -17,7 +17,7 @@ inline void unite_alike(std::vector<WaitPart> &parts, std::size_t first) {
     const auto begin = parts.begin() + static_cast<std::ptrdiff_t>(first);
     const auto alike = [](const WaitPart &p) {
         return std::tie(p.kind, p.doubt, p.depth, p.path, p.tid, p.comm, p.request, p.instead_tid, p.cause,
-                        p.last_cause, p.certain);
+                        p.last_cause, p.lock.address, p.certain);
     };
     std::stable_sort(begin, parts.end(), [&](const WaitPart &a, const WaitPart &b) { return alike(a) < alike(b); });
     auto last = begin;

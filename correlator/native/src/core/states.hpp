@@ -8,6 +8,7 @@
 #include "identity/threads.hpp"
 #include "sched/cpu_runs.hpp"
 #include "sched/sched.hpp"
+#include "sched/told_locks.hpp"
 #include "sched/told_runs.hpp"
 
 namespace opline {
@@ -36,6 +37,22 @@ inline void note_waker(SchedTimelines &sched, const Threads &threads, const Wake
     sched.on_wake(host, std::max(woken_ns, off_ns), Wake::kWaking, woken_ns > 0 ? tid : -1, by);
     sched.on_switch(host, kNoCpu, on_ns, -1, 0, tid);
     sched.gone(host, tid, woke_ns);
+}
+
+// Which lock a thread slept for.
+inline void note_lock(ToldLocks &locks, const Threads &threads, const BoundClass &cls, const Event &ev,
+                      std::uint32_t host, NameIds &names) {
+    const SchedSlots &s = cls.sched;
+    HeldLock lock;
+    lock.address = static_cast<std::uint64_t>(number_in(ev, s.lock, 0));
+    lock.kind = lock_kind(number_in(ev, s.lock_flags, 0));
+    const std::int64_t holder = number_in(ev, cls.tid_slot, 0);
+    if (holder > 0) {
+        lock.holder_tid = static_cast<std::int32_t>(threads.of_root(host, holder));
+        lock.holder_comm = names.of(ev, cls.comm_slot);
+    }
+    locks.add(host, threads.of_root(host, number_in(ev, s.tid, -1)),
+              threads.hosts.time(host, number_in(ev, s.off_at, 0)), lock);
 }
 
 // Takes a switch, a wake-up, or what BPF says of both together (kOffCpu), and who ran instead.

@@ -111,7 +111,8 @@ constexpr I64 duration_ns{4}; constexpr U32 part_count{5}; constexpr Dict kind{6
 constexpr U32 depth{8}; constexpr Dict path{9}; constexpr I64 tid{10}; constexpr Dict comm{11};
 constexpr I64 request_id{12}; constexpr I64 instead_tid{13}; constexpr Dict instead_comm{14};
 constexpr I32 stack_id{15}; constexpr I32 waker_stack_id{16}; constexpr Dict cause{17}; constexpr Dict last_cause{18};
-constexpr Bool certain{19};
+constexpr Dict lock_kind{19}; constexpr U64 lock{20}; constexpr I64 holder_tid{21}; constexpr Dict holder_comm{22};
+constexpr Bool certain{23};
 }
 namespace requests {
 constexpr I64 request_id{0}; constexpr U32 dev{1}; constexpr Dict host{2}; constexpr U64 sector{3};
@@ -212,7 +213,8 @@ const TableDecl kTables[] = {
         {"path", ColumnType::kDict}, {"tid", ColumnType::kInt64}, {"comm", ColumnType::kDict},
         {"request_id", ColumnType::kInt64}, {"instead_tid", ColumnType::kInt64}, {"instead_comm", ColumnType::kDict},
         {"stack_id", ColumnType::kInt32}, {"waker_stack_id", ColumnType::kInt32}, {"cause", ColumnType::kDict},
-        {"last_cause", ColumnType::kDict}, {"certain", ColumnType::kBool}
+        {"last_cause", ColumnType::kDict}, {"lock_kind", ColumnType::kDict}, {"lock", ColumnType::kUint64},
+        {"holder_tid", ColumnType::kInt64}, {"holder_comm", ColumnType::kDict}, {"certain", ColumnType::kBool}
     }},
     {"requests", {
         {"request_id", ColumnType::kInt64}, {"dev", ColumnType::kUint32}, {"host", ColumnType::kDict},

@@ -11,6 +11,7 @@ using namespace columns;
 WaitWords::WaitWords(StringPool &strings) {
     for (std::size_t i = 0; i < kinds.size(); ++i) kinds[i] = strings.intern(kWaitKinds[i]);
     for (std::size_t i = 0; i < doubts.size(); ++i) doubts[i] = strings.intern(kWaitDoubts[i]);
+    for (std::size_t i = 0; i < locks.size(); ++i) locks[i] = strings.intern(kLockKinds[i]);
 }
 
 void put_waits(Table &table, const WaitWords &words, const SettledOp &settled) {
@@ -36,7 +37,13 @@ void put_waits(Table &table, const WaitWords &words, const SettledOp &settled) {
             .i32_if(waits::stack_id, p.stack >= 0, p.stack)
             .i32_if(waits::waker_stack_id, p.waker_stack >= 0, p.waker_stack)
             .dict_or_absent(waits::cause, p.cause)
-            .dict_or_absent(waits::last_cause, p.last_cause)
+            .dict_or_absent(waits::last_cause, p.last_cause);
+        const HeldLock &lock = p.lock;
+        const bool slept = lock.address != 0;
+        row.dict_or_absent(waits::lock_kind, slept ? words.locks[static_cast<std::size_t>(lock.kind)] : 0)
+            .u64_if(waits::lock, slept, lock.address)
+            .i64_if(waits::holder_tid, slept && lock.holder_tid > 0, display_number(lock.holder_tid))
+            .dict_or_absent(waits::holder_comm, slept ? lock.holder_comm : 0)
             .flag(waits::certain, p.certain);
     }
 }

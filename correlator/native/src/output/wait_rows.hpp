@@ -14,6 +14,7 @@ struct WaitWords {
     explicit WaitWords(StringPool &);
     std::array<std::uint32_t, kWaitKinds.size()> kinds;
     std::array<std::uint32_t, kWaitDoubts.size()> doubts;
+    std::array<std::uint32_t, kLockKinds.size()> locks;
 };
 
 void put_waits(Table &, const WaitWords &, const SettledOp &);

@@ -36,6 +36,7 @@ WaitPart WaitChains::part_of(const On &on, WaitKind kind, std::int64_t begin_ns,
     part.tid = static_cast<std::int32_t>(on.tid);
     part.comm = on.comm;
     part.last_cause = on.last_cause;
+    part.lock = on.lock;
     part.certain = on.certain;
     return part;
 }
@@ -56,7 +57,7 @@ std::uint32_t WaitChains::path_to(std::uint32_t path, std::uint32_t comm) {
 }
 
 WaitChains::On WaitChains::next(const On &on, std::int64_t tid, std::uint32_t comm, bool certain) {
-    return {tid, comm, path_to(on.path, comm), on.depth + 1, on.certain && certain, &on, 0};
+    return {tid, comm, path_to(on.path, comm), on.depth + 1, on.certain && certain, &on, 0, on.lock};
 }
 
 // What the thread did in the interval, all of which it needs to be explained by.
@@ -111,6 +112,18 @@ std::uint32_t WaitChains::cause_of(const ThreadSpell &spell) const {
     return causes.of(host_, spell.by.stack, spell.by.waker_stack);
 }
 
+// The lock of the chain so far, else that for which the thread sleeps. Who wakes it from a futex held that.
+HeldLock WaitChains::lock_of(const On &on, const ThreadSpell &spell) const {
+    const HeldLock *told = on.lock.address == 0 ? locks.of(host_, on.tid, spell.begin_ns) : nullptr;
+    if (!told) return on.lock;
+    HeldLock lock = *told;
+    if (lock.kind == LockKind::kFutex && spell.woken && spell.by.from == WokenFrom::kThread) {
+        lock.holder_tid = spell.by.tid;
+        lock.holder_comm = spell.by.comm;
+    }
+    return lock;
+}
+
 void WaitChains::sleep(const On &thread, const ThreadSpell &spell, std::int64_t begin_ns, std::int64_t end_ns) {
     On on = thread;
     on.last_cause = cause_of(spell);
@@ -122,6 +135,7 @@ void WaitChains::sleep(const On &thread, const ThreadSpell &spell, std::int64_t 
         part.instead_comm = ran.comm;
         return add(part);
     }
+    on.lock = lock_of(on, spell);
     if (!spell.woken || end_ns < spell.end_ns)
         return add(on, WaitKind::kUnknown, begin_ns, end_ns, WaitDoubt::kNoWaking);
     const Waker &by = spell.by;
@@ -130,6 +144,7 @@ void WaitChains::sleep(const On &thread, const ThreadSpell &spell, std::int64_t 
         WaitPart part =
             part_of(next(on, by.tid, by.comm, by.from == WokenFrom::kThread), WaitKind::kStopped, begin_ns, end_ns);
         part.last_cause = on.last_cause;
+        part.lock = on.lock;
         return add(part);
     }
     bool certain = false;
@@ -159,6 +174,7 @@ void WaitChains::by_request(const On &on, const DoneRequest &r, const ThreadSpel
     part.path = on.path;
     part.request = r.request;
     part.last_cause = on.last_cause;
+    part.lock = on.lock;
     part.tid = r.queue_tid;
     part.comm = r.queue_comm;
     part.certain = on.certain && certain;
@@ -203,7 +219,7 @@ const WaitChains::WholeWait &WaitChains::whole(std::uint32_t host, std::int64_t 
     host_ = host;
     changes_left_ = kMostChanges;
     found_.clear();
-    const On own{tid, 0, 0, 0, true, nullptr, 0};
+    const On own{tid, 0, 0, 0, true, nullptr, 0, {}};
     sleep(own, spell, std::max(spell.begin_ns, floor_ns_), ends ? spell.end_ns : until_ns);
     if (known == of_op_.rend()) return of_op_.push_back({tid, spell.begin_ns, ++waits_, found_}), of_op_.back();
     known->parts = found_;

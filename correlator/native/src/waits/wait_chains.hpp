@@ -9,6 +9,7 @@
 #include "base/strings.hpp"
 #include "sched/cpu_runs.hpp"
 #include "sched/sched.hpp"
+#include "sched/told_locks.hpp"
 #include "sched/told_runs.hpp"
 #include "waits/done_requests.hpp"
 #include "waits/stack_causes.hpp"
@@ -22,11 +23,14 @@ class WaitChains {
 
     CpuRuns runs;
     ToldRuns told;
+    ToldLocks locks;
     DoneRequests requests;
     StackCauses causes;
     // Switches, wake-ups or completions are missing.
     void lost() { runs.lost(), requests.lost(); }
-    void forget_before(std::int64_t ns) { runs.forget_before(ns), told.forget_before(ns), requests.forget_before(ns); }
+    void forget_before(std::int64_t ns) {
+        runs.forget_before(ns), told.forget_before(ns), locks.forget_before(ns), requests.forget_before(ns);
+    }
 
     // Of the next explain()s: they are of another op, which began then.
     void begin_op(std::int64_t begin_ns);
@@ -42,6 +46,7 @@ class WaitChains {
         bool certain;
         const On *from;                // nullptr: the op's own thread
         std::uint32_t last_cause = 0;  // what it sleeps in, in the spell at hand
+        HeldLock lock = {};            // the first one that a thread slept for, up to this thread
         bool passed(std::int64_t other) const { return tid == other || (from && from->passed(other)); }
     };
     struct WholeWait {  // a wait of the op at hand, which stages may cut
@@ -59,6 +64,7 @@ class WaitChains {
     // The request whose completion woke the thread; nullptr: none did, as far as is known.
     const DoneRequest *completion(const On &, const ThreadSpell &, bool &certain) const;
     std::uint32_t cause_of(const ThreadSpell &) const;
+    HeldLock lock_of(const On &, const ThreadSpell &) const;
     static WaitPart part_of(const On &, WaitKind, std::int64_t begin_ns, std::int64_t end_ns);
     void add(const On &, WaitKind, std::int64_t begin_ns, std::int64_t end_ns, WaitDoubt = WaitDoubt::kNone);
     void add(WaitPart part);

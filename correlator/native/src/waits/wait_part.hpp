@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "sched/told_locks.hpp"
+
 namespace opline {
 
 enum class WaitKind : std::uint8_t {
@@ -46,6 +48,7 @@ struct WaitPart {
     std::uint32_t last_cause = 0;               // what the last thread of the path slept in; 0: also where it is awake
     std::int32_t instead_tid = -1;              // who ran meanwhile
     std::uint32_t instead_comm = 0;
+    HeldLock lock;  // for which the first thread slept that slept for one; address 0: none did
     WaitKind kind = WaitKind::kUnknown;
     WaitDoubt doubt = WaitDoubt::kNone;
     bool certain = true;  // no waker may have been a bystander of an interrupt
@@ -53,7 +56,7 @@ struct WaitPart {
     bool goes_on(const WaitPart &o) const {
         return end_ns == o.begin_ns && wait == o.wait && request == o.request && stage == o.stage && path == o.path &&
                tid == o.tid && instead_tid == o.instead_tid && kind == o.kind && doubt == o.doubt && cause == o.cause &&
-               last_cause == o.last_cause && certain == o.certain;
+               last_cause == o.last_cause && lock.address == o.lock.address && certain == o.certain;
     }
 };
 

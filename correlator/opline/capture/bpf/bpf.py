@@ -36,6 +36,7 @@ KINDS = (
     "block_bio_complete", "block_rq_insert", "block_rq_issue", "block_rq_bio", "block_rq_requeue", "block_rq_merge",
     "block_rq_remap", "block_rq_complete", "block_plug", "block_unplug", "syscall_entry", "syscall_exit",
     "off_cpu", "process", "thread", "cgroup", "uring", "follow", "tcp", "ran_instead",
+    "lock_wait",
 )  # fmt: skip
 # block_rq_bio comes from the program of the issue.
 TRACEPOINTS = tuple(kind for kind in KINDS if kind.startswith("block_") and kind != "block_rq_bio")

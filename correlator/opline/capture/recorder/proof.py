@@ -37,7 +37,7 @@ _CHANNELS = {
 }
 #: Of the kinds of events that the BPF collector sends; all others are block events.
 _EVENTS = {
-    STATES: ("off_cpu", "follow", "ran_instead"),
+    STATES: ("off_cpu", "follow", "ran_instead", "lock_wait"),
     CALLS: ("syscall_entry", "syscall_exit", "uring"),
     TCP: ("tcp",),
 }

@@ -33,6 +33,7 @@
 
 enum {
     HOLD_BACK_NS = 1000000,
+    IDLE_PERIOD_NS = 20000000,
     IDLE_WATERMARK_NS = 20000000,  // also said when nothing happens
     MISSES_EVERY_NS = 200000000,
     FINISH_WITHIN_NS = 2000000000,  // at the end: how long a reserved record may stay unfilled
@@ -252,6 +253,13 @@ static void ask_for_what_is_enabled(struct bridge *b) {
     pthread_mutex_unlock(&b->asking);
 }
 
+// How long until the next round. A call's file is looked up while it is open, and a session that records nothing may
+// begin to: that is asked often. Else nobody waits for a bridge that has nothing to do.
+static uint64_t pause_after(const struct bridge *b, uint64_t taken) {
+    const bool idle = taken == 0 && b->head == b->tail && b->control->mask && !b->control->calls;
+    return idle && b->period_ns < IDLE_PERIOD_NS ? IDLE_PERIOD_NS : b->period_ns;
+}
+
 static void *run(void *argument) {
     struct bridge *b = argument;
     prctl(PR_SET_NAME, "opline-bridge");
@@ -269,7 +277,7 @@ static void *run(void *argument) {
             tell_misses(b);
             misses_at = b->safe_ns + MISSES_EVERY_NS;
         }
-        if (taken < b->ring_bytes / 8) sleep_ns(b->period_ns);
+        if (taken < b->ring_bytes / 8) sleep_ns(pause_after(b, taken));
     }
     finish(b);
     return NULL;

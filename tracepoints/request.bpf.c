@@ -25,7 +25,7 @@ static inline u32 open_request(struct request_set *set, u64 rq) {
         if (!(r->flags & (SLOT_OWN | SLOT_SINGLE | SLOT_TOLD))) tell_request(rq, r, 0, REQUEST_UNSEEN, 0);
         if (!(r->flags & SLOT_OWN)) COUNT(unseen);
     } else {
-        way = claim(set->key, rq);
+        way = claim(OF_REQUESTS, set->key, rq);
         if (way >= OPEN_WAYS) return way;
     }
     struct open_request *r = AT(set, way);

@@ -36,7 +36,7 @@ int request_block_bio_queue(struct bpf_raw_tracepoint_args *ctx) {
             flags |= SLOT_PARTITION;
         }
     } else {
-        way = claim(set->key, bio);
+        way = claim(OF_BIOS, set->key, bio);
     }
     if (way >= OPEN_WAYS) {
         COUNT(no_slot);
@@ -171,7 +171,7 @@ int request_block_split(struct bpf_raw_tracepoint_args *ctx) {
     set = bios_at(bio);
     if (!set) return 0;
     way = way_of(set->key, bio);
-    if (way >= OPEN_WAYS) way = claim(set->key, bio);
+    if (way >= OPEN_WAYS) way = claim(OF_BIOS, set->key, bio);
     if (way >= OPEN_WAYS) {
         COUNT(no_slot);
         return 0;
@@ -206,7 +206,7 @@ int request_block_bio_remap(struct bpf_raw_tracepoint_args *ctx) {
             return 0;
         }
     } else if (of_partition) {
-        way = claim(set->key, bio);
+        way = claim(OF_BIOS, set->key, bio);
         if (way >= OPEN_WAYS) COUNT(no_slot);
     }
     if (!of_partition || way >= OPEN_WAYS) {

@@ -115,6 +115,16 @@ struct request_set {
     struct open_request slot[OPEN_WAYS];
 };
 
+// The sets in which anything has ever been open, of bios and of requests: the others need no look. A mark is made
+// before the set's first key is put in, and stays.
+enum open_table { OF_BIOS, OF_REQUESTS };
+struct open_marks {
+    union {
+        __u8 of[2][OPEN_SETS];
+        __u64 eight[2][OPEN_SETS / 8];
+    };
+};
+
 // One element per CPU, memory-mapped.
 struct request_cpu {
     __u64 lost;       // records that found no room in the ring buffer

@@ -9,6 +9,7 @@
 BPF_RINGBUF_OUTPUT(records, RING_PAGES);
 BPF_F_TABLE("array", u32, struct bio_set, open_bios, OPEN_SETS, MMAPABLE);
 BPF_F_TABLE("array", u32, struct request_set, open_requests, OPEN_SETS, MMAPABLE);
+BPF_F_TABLE("array", u32, struct open_marks, open_marks, 1, MMAPABLE);
 BPF_F_TABLE("array", u32, struct request_cpu, request_cpus, CPU_COUNT, MMAPABLE);
 
 struct known_thread {
@@ -79,7 +80,14 @@ static inline u32 within(u32 way) {
         (set)->key[within(way)] = 0;                                                                                   \
     }
 
-static inline u32 claim(u64 *keys, u64 key) {
+static inline void mark(enum open_table table, u64 key) {
+    u32 zero = 0, place = place_of(key);
+    struct open_marks *m = open_marks.lookup(&zero);
+    if (m && !m->of[table][place]) m->of[table][place] = 1;  // most are: their cache line stays every CPU's
+}
+
+static inline u32 claim(enum open_table table, u64 *keys, u64 key) {
+    mark(table, key);
 #pragma unroll
     for (int i = 0; i < 3; ++i) {  // another CPU may have been faster
         u32 way = way_of(keys, 0);

@@ -64,6 +64,7 @@ static struct {
     size_t ring_bytes, page;
     const volatile struct bio_set *bios;
     const volatile struct request_set *requests;
+    const volatile struct open_marks *marks;
     volatile struct request_cpu *cpus;
     uint32_t cpu_count;
     uint64_t period_ns;

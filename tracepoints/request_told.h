@@ -117,11 +117,17 @@ static void open_request_told(uint64_t key, const struct open_request *r, uint16
     if (rest_of_request(&e)) hold(&e, sizeof(e));
 }
 
+// The first set from `i` on in which anything has ever been open; OPEN_SETS: there is none.
+static uint32_t next_used(enum open_table table, uint32_t i) {
+    while (i < OPEN_SETS && !w.marks->of[table][i]) i += i % 8 == 0 && !w.marks->eight[table][i / 8] ? 8 : 1;
+    return i;
+}
+
 // The oldest step that is open and not told; `told_before`: what is older than that is told now. 0: one is being
 // written.
 static uint64_t look_through(uint64_t now, uint64_t told_before, uint16_t flags) {
     uint64_t oldest = now;
-    for (uint32_t i = 0; i < OPEN_SETS; ++i) {
+    for (uint32_t i = next_used(OF_BIOS, 0); i < OPEN_SETS; i = next_used(OF_BIOS, i + 1)) {
         const volatile struct bio_set *s = &w.bios[i];
         for (int k = 0; k < OPEN_WAYS; ++k) {
             const uint64_t key = s->key[k];
@@ -146,7 +152,7 @@ static uint64_t look_through(uint64_t now, uint64_t told_before, uint16_t flags)
             }
         }
     }
-    for (uint32_t i = 0; i < OPEN_SETS; ++i) {
+    for (uint32_t i = next_used(OF_REQUESTS, 0); i < OPEN_SETS; i = next_used(OF_REQUESTS, i + 1)) {
         const volatile struct request_set *s = &w.requests[i];
         for (int k = 0; k < OPEN_WAYS; ++k) {
             const uint64_t key = s->key[k];

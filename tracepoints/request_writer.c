@@ -157,7 +157,7 @@ static void *map(int fd, size_t size, int protection, size_t offset) {
 // when the session does. False with errno set if that is not possible. The maps' descriptors stay the caller's and must
 // be open until requests_finish().
 EXPORT bool requests_start(int folder, int index, const uint8_t uuid[16], int ring_fd, uint64_t ring_bytes, int bios_fd,
-                           int requests_fd, int cpus_fd, uint32_t cpu_count, uint64_t period_ns) {
+                           int requests_fd, int marks_fd, int cpus_fd, uint32_t cpu_count, uint64_t period_ns) {
     memcpy(w.uuid, uuid, sizeof(w.uuid));
     w.page = (size_t)sysconf(_SC_PAGESIZE);
     w.ring_bytes = ring_bytes;
@@ -171,10 +171,11 @@ EXPORT bool requests_start(int folder, int index, const uint8_t uuid[16], int ri
         map(requests_fd, (OPEN_SETS * sizeof(*requests) + pages) & ~pages, PROT_READ | PROT_WRITE, 0);
     w.bios = bios;
     w.requests = requests;
+    w.marks = map(marks_fd, (sizeof(struct open_marks) + pages) & ~pages, PROT_READ, 0);
     w.cpus = map(cpus_fd, (cpu_count * sizeof(struct request_cpu) + pages) & ~pages, PROT_READ, 0);
     w.told_bios = calloc((size_t)OPEN_SETS * OPEN_WAYS, sizeof(*w.told_bios));
     w.told_requests = calloc((size_t)OPEN_SETS * OPEN_WAYS, sizeof(*w.told_requests));
-    if (!w.consumer || !w.producer || !w.bios || !w.requests || !w.cpus || !w.told_bios || !w.told_requests)
+    if (!w.consumer || !w.producer || !w.bios || !w.requests || !w.marks || !w.cpus || !w.told_bios || !w.told_requests)
         return false;
     w.data = (const uint8_t *)w.producer + w.page;
     for (uint32_t i = 0; i < OPEN_SETS; ++i)

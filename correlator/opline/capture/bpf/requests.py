@@ -52,12 +52,12 @@ class RequestStream:
         library.requests_start.restype = ctypes.c_bool
         library.requests_start.argtypes = (
             ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_uint64, ctypes.c_int, ctypes.c_int,
-            ctypes.c_int, ctypes.c_uint32, ctypes.c_uint64,
+            ctypes.c_int, ctypes.c_int, ctypes.c_uint32, ctypes.c_uint64,
         )  # fmt: skip
         library.requests_finish.argtypes = (ctypes.c_void_p,)
         library.requests_finish.restype = None
         trace = uuid.uuid4()
-        maps = (bpf.maps[name].descriptor for name in ("open_bios", "open_requests", "request_cpus"))
+        maps = (bpf.maps[name].descriptor for name in ("open_bios", "open_requests", "open_marks", "request_cpus"))
         with own_trace(folder, request_trace.metadata(trace, kinds)) as (top, index):
             if not library.requests_start(
                 top, index, trace.bytes, bpf.maps["records"].descriptor, ring_bytes, *maps, possible_cpus(), PERIOD_NS

@@ -35,6 +35,7 @@ struct bridge_control {
     __u64 calls;                 // bit per opline_call (calls.h): wanted now
     __u32 follow;    // the process whose system calls are wanted, put into the tree by its next one; 0: none
     __u32 followed;  // by the programs: the root's number of that process, once it is in the tree
+    __u32 workers;   // by the programs: a worker of an io_uring has queued a bio
     __u8 call_of[CALL_NUMBERS];  // system call's number → opline_call; 0: not ours
 };
 

@@ -79,16 +79,19 @@ static inline int appends(struct block_event *e, u64 file) {
 static inline u64 file_of(u32 fd) {
     u64 files = pointer_at(bpf_get_current_task() + O_TASK_FILES);
     u64 table = files ? pointer_at(files + O_FILES_FDT) : 0;
-    if (!table || fd >= (u32)pointer_at(table + O_FDT_MAX)) return 0;
-    return pointer_at(pointer_at(table + O_FDT_FD) + 8ull * fd);
+    char t[FDT_SPAN] __attribute__((aligned(8)));
+    if (!table || bpf_probe_read_kernel(t, sizeof(t), (void *)(table + FDT_LOW))) return 0;
+    if (fd >= GET(u32, t, FDT_LOW, O_FDT_MAX)) return 0;
+    return pointer_at(GET(u64, t, FDT_LOW, O_FDT_FD) + 8ull * fd);
 }
 
 // Which file it is now, not which one it was opened as; `file`, 0: it has no inode.
 static inline u64 fill_inode(struct block_event *e, u64 file) {
     u64 inode = file ? pointer_at(file + O_FILE_INODE) : 0;
-    if (!inode) return 0;
-    e->inode = pointer_at(inode + O_INODE_INO);
-    e->dev = pointer_at(pointer_at(inode + O_INODE_SB) + O_SB_DEV);
+    char i[INODE_SPAN] __attribute__((aligned(8)));
+    if (!inode || bpf_probe_read_kernel(i, sizeof(i), (void *)(inode + INODE_LOW))) return 0;
+    e->inode = GET(u64, i, INODE_LOW, O_INODE_INO);
+    e->dev = pointer_at(GET(u64, i, INODE_LOW, O_INODE_SB) + O_SB_DEV);
     return file;
 }
 

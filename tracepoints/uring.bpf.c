@@ -24,10 +24,12 @@
 
 BPF_TABLE("lru_hash", u64, u8, worked_on, 16384);  // requests of which a worker has queued a bio
 
-static inline struct block_event *reserve_uring(u8 step, u64 request) {
+static inline int uring_wanted(void) {
     struct bridge_control *c = wanted(KIND_URING);
-    if (!c || !in_tree(c)) return 0;
-    u64 opcode = pointer_at(request + O_KIOCB_OPCODE) & 0xff;
+    return c && in_tree(c);
+}
+
+static inline struct block_event *reserve_uring(u8 step, u64 request, u64 opcode) {
     if (!(OPCODES_TOLD >> (opcode & 63) & 1) || opcode > 63) return 0;
     struct block_event *e = reserve(KIND_URING);
     if (!e) return 0;
@@ -35,6 +37,10 @@ static inline struct block_event *reserve_uring(u8 step, u64 request) {
     e->args[0] = request;
     e->args[3] = opcode;
     return e;
+}
+
+static inline struct block_event *reserve_known(u8 step, u64 request) {
+    return reserve_uring(step, request, pointer_at(request + O_KIOCB_OPCODE) & 0xff);
 }
 
 // The file that the application registered under this number; 0: none.
@@ -52,18 +58,20 @@ static inline u64 fixed_file(u64 request, u32 number) {
 
 int on_uring_submit(struct bpf_raw_tracepoint_args *ctx) {
     u64 request = ctx->args[A_uring_submit];
-    struct block_event *e = reserve_uring(URING_SUBMIT, request);
+    char k[KIOCB_SPAN] __attribute__((aligned(8)));
+    if (!uring_wanted() || bpf_probe_read_kernel(k, sizeof(k), (void *)(request + KIOCB_LOW))) return 0;
+    struct block_event *e = reserve_uring(URING_SUBMIT, request, GET(u8, k, KIOCB_LOW, O_KIOCB_OPCODE));
     if (!e) return 0;
-    u32 fd = pointer_at(request + O_KIOCB_FD);
-    int fixed = pointer_at(request + O_KIOCB_FLAGS) & REQUEST_HAS_FIXED_FILE;
+    u32 fd = GET(u32, k, KIOCB_LOW, O_KIOCB_FD);
+    int fixed = GET(u32, k, KIOCB_LOW, O_KIOCB_FLAGS) & REQUEST_HAS_FIXED_FILE;
     u64 file = fixed ? fixed_file(request, fd) : file_of(fd);
     fill_inode(e, file);
     e->args[4] = fixed ? ~0ull : fd;
     e->args[1] = -1;
     if (OPCODES_WITH_PLACE >> e->args[3] & 1) {
         int end = OPCODES_WRITING >> e->args[3] & 1 && opened_to_append(file);
-        e->args[1] = pointer_at(request + O_RW_PLACE);
-        e->args[2] = (u32)pointer_at(request + O_RW_LENGTH);
+        e->args[1] = GET(u64, k, KIOCB_LOW, O_RW_PLACE);
+        e->args[2] = GET(u32, k, KIOCB_LOW, O_RW_LENGTH);
         if (end || e->args[1] == ~0ull) e->args[1] = place_in(end, file);
     }
     events.ringbuf_submit(e, RB_NO_WAKEUP);
@@ -71,7 +79,7 @@ int on_uring_submit(struct bpf_raw_tracepoint_args *ctx) {
 }
 
 int on_uring_to_worker(struct bpf_raw_tracepoint_args *ctx) {
-    struct block_event *e = reserve_uring(URING_TO_WORKER, ctx->args[A_uring_to_worker]);
+    struct block_event *e = uring_wanted() ? reserve_known(URING_TO_WORKER, ctx->args[A_uring_to_worker]) : 0;
     if (e) events.ringbuf_submit(e, RB_NO_WAKEUP);
     return 0;
 }
@@ -86,17 +94,20 @@ static inline void tell_worker(void) {
     u64 request = work - O_KIOCB_WORK;
     u8 one = 1;
     if (worked_on.lookup(&request)) return;
-    struct block_event *e = reserve_uring(URING_WORK, request);
+    struct bridge_control *c = wanted(KIND_URING);
+    struct block_event *e = c && in_tree(c) ? reserve_known(URING_WORK, request) : 0;
     if (!e) return;
     worked_on.update(&request, &one);
+    if (c && !c->workers) c->workers = 1;
     events.ringbuf_submit(e, RB_NO_WAKEUP);
 }
 
 int on_uring_complete(struct bpf_raw_tracepoint_args *ctx) {
     u64 request = ctx->args[A_uring_complete];
-    struct block_event *e = reserve_uring(URING_COMPLETE, request);
+    struct bridge_control *c = wanted(KIND_URING);
+    struct block_event *e = c && in_tree(c) ? reserve_known(URING_COMPLETE, request) : 0;
     if (!e) return 0;
-    worked_on.delete(&request);
+    if (c->workers) worked_on.delete(&request);
     e->args[1] = -1;
 #ifdef O_CQ_HEAD  // since Linux 6.15 the ring's own number counts it already (io_fill_cqe_req(), io_uring/io_uring.c)
     e->args[1] = (u32)pointer_at(pointer_at(request + O_KIOCB_RING) + O_RING_TAIL);

@@ -19,7 +19,7 @@ from typing import Any
 
 from opline.capture.bpf import cgroups, event_trace, syscalls, tasks, tcp, uring, waits
 from opline.capture.bpf.bridge import OWN_TGIDS, PERIOD_NS, RING_BYTES, Bridge, pid_namespace, possible_cpus
-from opline.capture.bpf.btf import Btf
+from opline.capture.bpf.btf import Btf, span
 from opline.capture.bpf.cost import spent
 from opline.capture.bpf.requests import RequestStream, program_text
 from opline.capture.bpf.stacks import PROGRAM as OF_STACKS
@@ -55,7 +55,6 @@ _OWN_BIOS = 4  # of a request of the tracer's own, where whole requests are reco
 _OF_BOTH = ("lost_ring", "cpu_ns", "watermarks", "lost_events", "paths")  # counts of the bridge and of the writer
 _RECORD_BYTES = 128  # in the ring buffer, with its header
 _STATES_LEAST = 1024  # that may wait there of each CPU, however many CPUs there are
-_LARGEST_SPAN = 192  # of the BPF stack's 512 bytes
 
 
 def definitions(btf: Btf) -> dict[str, int]:
@@ -72,25 +71,16 @@ def definitions(btf: Btf) -> dict[str, int]:
         out[name] = found
         return found
 
-    def span(prefix: str, members: Sequence[int]) -> None:
-        """All members are read at once: from the first one's begin to 8 bytes after the last one's."""
-        out[f"{prefix}_LOW"] = low = min(members) & ~7
-        out[f"{prefix}_SPAN"] = size = (max(members) + 8 - low + 7) & ~7
-        if size > _LARGEST_SPAN:
-            raise OplineError(
-                f"kernel {platform.release()}: unusual layout of block structures ({prefix}: {size} bytes)"
-            )
-
     bio = [
         offset("O_BIO_NEXT", "bio", "bi_next"), offset("O_BIO_BDEV", "bio", "bi_bdev"),
         offset("O_BIO_OPF", "bio", "bi_opf"), offset("O_BIO_STATUS", "bio", "bi_status"),
         offset("O_BIO_SECTOR", "bio", "bi_iter.bi_sector"), offset("O_BIO_SIZE", "bio", "bi_iter.bi_size"),
     ]  # fmt: skip
-    span("BIO", bio[1:])
+    out |= span("BIO", bio[1:])
     offset("O_BIO_PRIVATE", "bio", "bi_private")
     offset("O_BDEV_DISK", "block_device", "bd_disk")
     offset("O_BDEV_DEV", "block_device", "bd_dev")
-    span("DISK", [offset("O_DISK_MAJOR", "gendisk", "major"), offset("O_DISK_MINOR", "gendisk", "first_minor")])
+    out |= span("DISK", [offset("O_DISK_MAJOR", "gendisk", "major"), offset("O_DISK_MINOR", "gendisk", "first_minor")])
     request = [
         offset("O_RQ_FLAGS", "request", "cmd_flags"), offset("O_RQ_LEN", "request", "__data_len"),
         offset("O_RQ_SECTOR", "request", "__sector"), offset("O_RQ_BIO", "request", "bio"),
@@ -106,7 +96,7 @@ def definitions(btf: Btf) -> dict[str, int]:
     else:
         request.append(offset("O_RQ_Q", "request", "q"))
         offset("O_Q_DISK", "request_queue", "disk")
-    span("RQ", request)
+    out |= span("RQ", request)
     for name in ("READ", "WRITE", "FLUSH", "DISCARD", "SECURE_ERASE", "WRITE_SAME", "DRV_IN", "DRV_OUT"):
         value = btf.enumerator(f"REQ_OP_{name}")
         if value is not None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+import platform
+from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass
 from functools import update_wrapper
 from pathlib import Path
@@ -32,6 +33,7 @@ _TRANSPARENT = (_TYPEDEF, _VOLATILE, _CONST, _RESTRICT, _TYPE_TAG)
 _EXTRA_WORDS = {1: 1, 3: 3, 14: 1, 17: 1}
 _ELEMENT_WORDS = {_STRUCT: 3, _UNION: 3, _ENUM: 2, _FUNC_PROTO: 2, 15: 3, _ENUM64: 3}
 _LAST_KIND = _ENUM64
+_LARGEST_SPAN = 192  # of the BPF stack's 512 bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,16 @@ def all_known(found: dict[str, int | None]) -> dict[str, int] | None:
     """None if one of them is."""
     known = {name: value for name, value in found.items() if value is not None}
     return known if len(known) == len(found) else None
+
+
+def span(prefix: str, members: Iterable[int]) -> dict[str, int]:
+    """All members are read at once: from the first one's begin to 8 bytes after the last one's. Raises OplineError."""
+    found = tuple(members)
+    low = min(found) & ~7
+    size = (max(found) + 8 - low + 7) & ~7
+    if size > _LARGEST_SPAN:
+        raise OplineError(f"kernel {platform.release()}: unusual layout of its structures ({prefix}: {size} bytes)")
+    return {f"{prefix}_LOW": low, f"{prefix}_SPAN": size}
 
 
 class Btf:

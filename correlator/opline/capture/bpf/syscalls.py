@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import platform
 
-from opline.capture.bpf.btf import Btf, all_known
+from opline.capture.bpf.btf import Btf, all_known, span
 
 PROGRAMS = ("sys_enter", "sys_exit")
 _X86_64 = ("di", "si", "dx", "r10", "r8", "r9")
@@ -48,6 +48,8 @@ def definitions(btf: Btf) -> dict[str, int] | None:
     known = all_known(found)
     if known is None:
         return None
-    low = min(known[f"O_REG_{i}"] for i in range(6))
-    span = max(known[f"O_REG_{i}"] for i in range(6)) + 8 - low
-    return {**known, "ABI_32BIT": is_32bit, "REGS_LOW": low, "REGS_SPAN": span}
+    return {
+        **known, "ABI_32BIT": is_32bit, **span("REGS", (known[f"O_REG_{i}"] for i in range(6))),
+        **span("FDT", (known["O_FDT_MAX"], known["O_FDT_FD"])),
+        **span("INODE", (known["O_INODE_INO"], known["O_INODE_SB"])),
+    }  # fmt: skip

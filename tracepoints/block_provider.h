@@ -89,9 +89,12 @@ char *path_of_cgroup(uint64_t number) {
 
 // Before the first event that calls the cgroup, or the file, by its number.
 static void pass_paths(const struct block_event *e) {
-    pthread_mutex_lock(&of_cgroups);
-    const struct known_path *c = lttng_ust_tracepoint_enabled(sched, process_cgroup_path) ? cgroup_to_tell(e) : NULL;
-    pthread_mutex_unlock(&of_cgroups);
+    const struct known_path *c = NULL;
+    if (cgroup_named_in(e) != 0 && lttng_ust_tracepoint_enabled(sched, process_cgroup_path)) {
+        pthread_mutex_lock(&of_cgroups);
+        c = cgroup_to_tell(e);
+        pthread_mutex_unlock(&of_cgroups);
+    }
     if (c) write_sched_process_cgroup_path(e->ktime, e->ktime, c->number, c->path);
     const struct known_path *f = lttng_ust_tracepoint_enabled(sched, process_file_path) ? file_to_tell(e) : NULL;
     if (f) write_sched_process_file_path(e->ktime, e->ktime, f->dev, f->number, f->path);

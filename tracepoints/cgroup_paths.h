@@ -83,10 +83,13 @@ static struct known_path *cgroup_by_number(uint64_t number) {
     return c;
 }
 
-// The cgroup that the record calls by its number, if its path is to be told now: once, before the record.
-static inline const struct known_path *cgroup_to_tell(const struct block_event *e) {
+// The cgroup that the record calls by its number; 0: none.
+static inline uint64_t cgroup_named_in(const struct block_event *e) {
     const bool of_thread = e->kind == KIND_THREAD || e->kind == KIND_CGROUP;
-    return path_to_tell(&cgroups.paths, cgroup_by_number(e->kind == KIND_BIO_QUEUE ? e->other
-                                                         : of_thread               ? e->args[5]
-                                                                                   : 0));
+    return e->kind == KIND_BIO_QUEUE ? e->other : of_thread ? e->args[5] : 0;
+}
+
+// That cgroup, if its path is to be told now: once, before the record.
+static inline const struct known_path *cgroup_to_tell(const struct block_event *e) {
+    return path_to_tell(&cgroups.paths, cgroup_by_number(cgroup_named_in(e)));
 }

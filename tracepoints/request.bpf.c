@@ -215,9 +215,9 @@ int request_block_rq_issue(struct bpf_raw_tracepoint_args *ctx) {
         tell_bios(ctx, rq, bio, r->issue);
         return 0;
     }
-    u32 tid = thread_at_hand();
+    u32 tid = thread_at_hand(), rwbs = rwbs_of(opf);
     struct open_bio *b = AT(bios, of_bio);
-    int alone = b->sector == sector && b->bytes == bytes && b->rwbs == rwbs_of(opf) && !(b->flags & SLOT_MERGED) &&
+    int alone = b->sector == sector && b->bytes == bytes && b->rwbs == rwbs && !(b->flags & SLOT_MERGED) &&
                 !pointer_at(bio + O_BIO_NEXT);
     if (r->insert && (r->bio != bio || r->sector != sector || r->bytes != bytes)) {  // it has grown since its I
         tell_request(rq, r, 0, REQUEST_OPEN, 0);
@@ -229,7 +229,7 @@ int request_block_rq_issue(struct bpf_raw_tracepoint_args *ctx) {
     r->bio = bio;
     r->sector = sector;
     r->bytes = bytes;
-    r->rwbs = rwbs_of(opf);
+    r->rwbs = rwbs;
     r->rq_flags = GET(u32, q, RQ_LOW, O_RQ_RQ_FLAGS);
     r->dev = b->dev;
     r->hw_queue = queue_of(GET(u64, q, RQ_LOW, O_RQ_HCTX));

@@ -103,6 +103,29 @@ def test_block_events_that_are_not_permitted_make_a_recording_incomplete(
     assert capsys.readouterr().out.split()[-1] == "0"  # what was recorded is not doubtful
 
 
+USER_NAMESPACE = ["unshare", "--user", "--map-root-user"]
+
+
+@needs_bpf
+@pytest.mark.skipif(
+    subprocess.run([*USER_NAMESPACE, "true"], capture_output=True, check=False).returncode != 0,
+    reason="user namespaces are forbidden here",
+)
+def test_root_in_a_user_namespace_records_applications_and_says_what_is_missing(
+    ticker: Path, runtime: Path, tmp_path: Path
+) -> None:
+    """There the group that LTTng's daemon is for may have no number."""
+    program = [*USER_NAMESPACE, sys.executable, "-m", "opline_analyses", "record", "-o"]
+    argv = [*program, str(tmp_path / "run"), *APP, "--", str(ticker), "100"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 3 and "not whole: no block events: BPF is not permitted here" in done.stderr
+    assert promises(tmp_path / "run")["application_events"]["recorded"] == 100
+    argv = [*program, str(tmp_path / "none"), "--", "touch", str(tmp_path / "ran")]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1 and done.stderr.startswith("opline: Nothing to record") and not list(runtime.iterdir())
+    assert not (tmp_path / "ran").exists()
+
+
 @needs_bpf
 def test_where_all_that_was_asked_for_is_missing_the_command_does_not_start(runtime: Path, tmp_path: Path) -> None:
     done = confined("-o", tmp_path / "run", "--model", "syscalls", "--", "touch", tmp_path / "ran")

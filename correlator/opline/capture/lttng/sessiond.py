@@ -281,6 +281,8 @@ def _start_private(state: State, mask: frozenset[int], kernel: bool, probes: Seq
     bound = state.folder / _BOUND / _APPS_SOCKET if root else apps
     bound.parent.mkdir(mode=0o700, exist_ok=True)
     argv = ["lttng-sessiond", "--sig-parent", f"--apps-sock={bound}"]
+    if root:  # its clients are ours alone; the group `tracing` may have no number in our user namespace
+        argv.append("--group=root")
     if not kernel:
         argv.append("--no-kernel")
     elif probes:

@@ -165,7 +165,8 @@ void Survey::find_missing(ReadLosses &losses, std::uint32_t cpus) {
             const auto at =
                 std::lower_bound(known.packets.begin(), known.packets.end(), PacketId{part.first.sequence, 0, 0, 0});
             const PacketId *before = at == known.packets.begin() ? nullptr : &*std::prev(at);
-            if (before) part.stream->goes_on_from(before->end, before->discarded);
+            // of one trace: damaged numbers, whose order is not that of the times
+            if (before && before->trace != part.trace) part.stream->goes_on_from(before->end, before->discarded);
             const std::uint64_t numbers = part.first.sequence - (before ? before->sequence + 1 : 0);
             if (numbers == 0) continue;
             const std::uint64_t packets = std::max<std::uint64_t>(credible_count(numbers), 1);  // one at least

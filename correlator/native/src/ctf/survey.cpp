@@ -101,13 +101,13 @@ void Survey::drop_doubles_by_time(const Group &group, std::vector<Place> &kept, 
 }
 
 // Of the packets of a stream that are the same, the first is read.
-void Survey::drop_doubles(Known &known, Group &group, ReadLosses &losses) {
+void Survey::drop_doubles(const Trace &trace, Known &known, Group &group, ReadLosses &losses) {
     std::vector<Place> places;
     for (std::size_t f = 0; f < group.size(); ++f)
         for (std::size_t p = 0; p < group[f].packets.size(); ++p)
             if (const Packet &packet = group[f].packets[p]; packet.has_sequence)
                 places.push_back(
-                    {{packet.sequence, packet.begin, packet.end, packet.content_bits, packet.discarded}, f, p});
+                    {{packet.sequence, packet.begin, packet.end, packet.content_bits, packet.discarded, &trace}, f, p});
     std::stable_sort(places.begin(), places.end(), by_number);
     std::vector<Place> doubles, kept;
     for (const Place &place : places) {
@@ -226,7 +226,7 @@ std::vector<std::unique_ptr<Stream>> Survey::streams_of(const Trace &trace, Read
             for (const File &file : group) compare_with_index(trace, file, losses);
         // Traces without a uuid are strangers to each other.
         Known &known = known_[{trace.meta.uuid.empty() ? trace.path : trace.meta.uuid, key.first, key.second}];
-        drop_doubles(known, group, losses);
+        drop_doubles(trace, known, group, losses);
         for (File &file : group) {
             order(file, losses);
             mend(trace, file);

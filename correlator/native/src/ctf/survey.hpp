@@ -71,6 +71,7 @@ class Survey {
     };
     struct PacketId {
         std::uint64_t sequence, begin, end, content_bits, discarded = 0;
+        const Trace *trace = nullptr;
         bool operator<(const PacketId &o) const { return sequence < o.sequence; }
         // The same packet, though one of its two times may be damaged in a copy.
         bool same_packet(const PacketId &o) const {
@@ -105,7 +106,7 @@ class Survey {
 
     static void look_through(const Trace &, File &);
     static void drop_doubles_by_time(const Group &, std::vector<Place> &kept, std::vector<Place> &doubles);
-    static void drop_doubles(Known &, Group &, ReadLosses &);
+    static void drop_doubles(const Trace &, Known &, Group &, ReadLosses &);
     static void order(File &, ReadLosses &);
     void compare_with_index(const Trace &, const File &, ReadLosses &);
     void find_gone(const Trace &, const std::set<std::string> &empty, ReadLosses &);

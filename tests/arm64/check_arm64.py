@@ -21,6 +21,7 @@ from tests.install.roots import sources
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = Path(os.environ.get("OPLINE_ARM64_CACHE", "/var/tmp/opline-arm64"))
+BUILD = ROOT / "correlator" / "native" / "build" / "arm64"
 SUITE, PYTHON = "bookworm", "3.11"
 UNPACKED = (
     "doctest-dev", "libc6-dev", f"libpython{PYTHON}-dev", f"libpython{PYTHON}-stdlib", "libstdc++-12-dev",
@@ -47,7 +48,7 @@ def system() -> Path:
 def make(system: Path) -> list[str]:
     """The command that compiles for that system, and what starts a program of it."""
     settings = {
-        "BUILD": CACHE / "build", "OUT": CACHE / "out", "CXX": f"aarch64-linux-gnu-g++ --sysroot={system}", "LTO": "",
+        "BUILD": BUILD, "OUT": BUILD / "room", "CXX": f"aarch64-linux-gnu-g++ --sysroot={system}", "LTO": "",
         "CXXFLAGS": "-O1 -g0", "python_include": f"=/usr/include/python{PYTHON}", "ext_suffix": ".so",
         "RUN": f"qemu-aarch64-static -L {system}",
     }  # fmt: skip
@@ -77,7 +78,7 @@ def test_answers(make: list[str], system: Path) -> None:
     }
     emulated = ["qemu-aarch64-static", "-L", str(system), str(system / f"usr/bin/python{PYTHON}")]
     assert b"aarch64" in said([*emulated, "-c", "import platform; print(platform.machine())"], there)
-    theirs = said([*emulated, "-m", "tests.arm64.answers", str(CACHE / "out")], there)
+    theirs = said([*emulated, "-m", "tests.arm64.answers", str(BUILD / "room")], there)
     ours = said([sys.executable, "-m", "tests.arm64.answers"], {})
     pairs = list(zip(each(ours), each(theirs), strict=True))
     assert len(pairs) > 30

@@ -13,6 +13,7 @@ import zipfile
 from collections import Counter
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from tests.lib.recorded import RunOf
 
@@ -20,7 +21,8 @@ from opline.paths import PACKED_FIRST
 from opline.store.packed import members
 from opline.store.schema import TABLES
 from opline_analyses.cli import main
-from opline_analyses.export.anonymous import NAMES, WORDS
+from opline_analyses.export import anonymous
+from opline_analyses.export.anonymous import ADDRESSES, NAMES, WORDS
 
 ASKED = (
     "stages", "why --all", "ops", "requests", "btt", "iostat", "hist", "log", "csv", "graph", "losses --verify",
@@ -103,6 +105,15 @@ def test_an_anonymous_file_has_none_of_the_names(
     for command in ("stages", "btt", "iostat", "hist"):
         assert _said(command, file, capsys) == _said(command, folder, capsys)
     assert "none is damaged" in _said("losses --verify", file, capsys)[1]
+
+
+def test_addresses_of_locks_are_numbered() -> None:
+    field, names = pa.field("lock", pa.uint64()), anonymous.Pseudonyms()
+    for addresses, numbers in (([2**63 + 5, None, 2**63 + 5, 7], [1, None, 1, 2]), ([None], [None]), ([7, 9], [2, 3])):
+        rows = pa.record_batch([pa.array(addresses, pa.uint64())], names=["lock"])
+        assert anonymous._column(rows, field, names).equals(pa.array(numbers, pa.uint64()))
+    integers = [c for t in TABLES for c in t.columns if c.type in ("u64", "i64")]
+    assert {c.name for c in integers if "ddress" in c.meaning} == ADDRESSES
 
 
 def test_every_column_of_texts_is_of_names_or_of_words() -> None:

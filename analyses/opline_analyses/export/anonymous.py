@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """A run without the names of a machine and its people: each name is `comm-1`, `object-2`, ..., the same one throughout.
 
-Which columns have names is declared here, for every column of texts (a test has them all). Times, numbers, sectors,
-thread numbers, device names, and the words of the op model (classes, stages, events) stay.
+Which columns have names is declared here, for every column of texts (a test has them all). Addresses of locks are
+numbered, too. Times, other numbers, sectors, thread numbers, device names, and the words of the op model (classes,
+stages, events) stay.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ NAMES = {
     "woken_by_comm": "comm", "instead_comm": "comm", "holder_comm": "comm", "queue_comm": "comm", "issue_comm": "comm",
     "path": "comm", "cgroup": "cgroup", "stream": "stream", "local": "address", "peer": "address",
 }  # fmt: skip
+#: Columns of addresses in memory, which tell where a kernel or a program lies: each is a number from 1 on instead.
+ADDRESSES = frozenset(("lock",))
 #: Columns of words: of opline, of the kernel, or of the op model.
 WORDS = frozenset((
     "class", "reason", "no_request", "point", "event", "evidence", "stage", "kind", "from_point", "to_point", "state",
@@ -56,14 +59,18 @@ class Pseudonyms:
     """One for each name, by kind, numbered in the order in which they are met."""
 
     def __init__(self) -> None:
-        self._known: dict[str, dict[str, str]] = defaultdict(dict)
+        self._known: dict[str, dict[object, int]] = defaultdict(dict)
+
+    def number(self, kind: str, name: object) -> int:
+        """Which one of its kind it is, from 1 on."""
+        known = self._known[kind]
+        return known.setdefault(name, len(known) + 1)
 
     def of(self, kind: str, name: str) -> str:
         """The pseudonym of a name; of a path of threads, those of its names."""
         if ARROW in name:
             return ARROW.join(self.of(kind, one) for one in name.split(ARROW))
-        known = self._known[kind]
-        return known.setdefault(name, f"{kind}-{len(known) + 1}")
+        return f"{kind}-{self.number(kind, name)}"
 
 
 def write_anonymous(run: Path, manifest: dict[str, Any], target: Path) -> None:
@@ -114,6 +121,10 @@ def _column(batch: Any, field: Any, names: Pseudonyms) -> Any:
     if field.name not in batch.schema.names:  # of a run by an older opline
         return pa.nulls(batch.num_rows, field.type)
     column = batch.column(field.name)
+    if field.name in ADDRESSES:
+        encoded = column.dictionary_encode()
+        numbers = [names.number(field.name, address) for address in encoded.dictionary.to_pylist()]
+        return pa.array(numbers, field.type).take(encoded.indices)
     kind = NAMES.get(field.name)
     if kind is None or not (pa.types.is_dictionary(field.type) or pa.types.is_string(field.type)):
         return column.cast(field.type)

@@ -16,6 +16,8 @@ using opline::feed::BlktraceFeed;
 using opline::feed::Plugs;
 using opline::python::Buffer;
 using opline::python::guarded;
+using opline::python::list_of;
+using opline::python::time_or_none;
 
 struct BlktraceObject {
     PyObject_HEAD
@@ -76,26 +78,8 @@ PyObject *blktrace_run(PyObject *self, PyObject *most) {
 
 PyObject *blktrace_counts(PyObject *self, PyObject *) {
     const BlktraceFeed &feed = blktrace_of(self);
-    PyObject *origin = feed.origin_ns() == opline::kNoTime ? Py_NewRef(Py_None) : PyLong_FromLongLong(feed.origin_ns());
     return Py_BuildValue("(KKN)", static_cast<unsigned long long>(feed.events()),
-                         static_cast<unsigned long long>(feed.bytes()), origin);
-}
-
-// A list of what `item` makes of each; nullptr on a Python error.
-template <class All, class Item>
-PyObject *list_of(const All &all, Item &&item) {
-    PyObject *list = PyList_New(0);
-    if (!list) return nullptr;
-    for (const auto &one : all) {
-        PyObject *made = item(one);
-        if (!made || PyList_Append(list, made) < 0) {
-            Py_XDECREF(made);
-            Py_DECREF(list);
-            return nullptr;
-        }
-        Py_DECREF(made);
-    }
-    return list;
+                         static_cast<unsigned long long>(feed.bytes()), time_or_none(feed.origin_ns()));
 }
 
 PyObject *blktrace_files(PyObject *self, PyObject *) {

@@ -108,10 +108,7 @@ PyObject *core_attribute_each(PyObject *self, PyObject *) {
 PyObject *core_shapes(PyObject *self, PyObject *) { return PyLong_FromSize_t(core_of(self).shapes()); }
 
 PyObject *core_statistics(PyObject *self, PyObject *) {
-    return guarded([&]() -> PyObject * {
-        const std::string s = core_of(self).statistics_json();
-        return PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "backslashreplace");
-    });
+    return guarded([&]() -> PyObject * { return text_of(core_of(self).statistics_json()); });
 }
 
 PyObject *core_take_ready(PyObject *self, PyObject *) { return PyBool_FromLong(core_of(self).take_ready()); }
@@ -203,22 +200,7 @@ PyObject *core_loss(PyObject *self, PyObject *args) {
 }
 
 PyObject *core_take_new_strings(PyObject *self, PyObject *) {
-    return guarded([&]() -> PyObject * {
-        auto strings = core_of(self).take_new_strings();
-        PyObject *out = PyList_New(static_cast<Py_ssize_t>(strings.size()));
-        if (!out) return nullptr;
-        for (std::size_t i = 0; i < strings.size(); ++i) {
-            // Strings of a trace are bytes; a byte that is not UTF-8 is \\xff in them.
-            PyObject *s =
-                PyUnicode_DecodeUTF8(strings[i].data(), static_cast<Py_ssize_t>(strings[i].size()), "backslashreplace");
-            if (!s) {
-                Py_DECREF(out);
-                return nullptr;
-            }
-            PyList_SET_ITEM(out, static_cast<Py_ssize_t>(i), s);
-        }
-        return out;
-    });
+    return guarded([&]() -> PyObject * { return opline::python::list_of(core_of(self).take_new_strings(), text_of); });
 }
 
 PyObject *core_events_seen(PyObject *self, PyObject *) {
@@ -226,10 +208,7 @@ PyObject *core_events_seen(PyObject *self, PyObject *) {
 }
 
 PyObject *core_summary(PyObject *self, PyObject *) {
-    return guarded([&]() -> PyObject * {
-        std::string s = core_of(self).summary_json();
-        return PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "backslashreplace");
-    });
+    return guarded([&]() -> PyObject * { return text_of(core_of(self).summary_json()); });
 }
 
 PyObject *core_table_columns(PyObject *self, PyObject *) {

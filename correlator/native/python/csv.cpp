@@ -233,15 +233,7 @@ PyObject *csv_stages(PyObject *self, PyObject *args) {
 
 PyObject *csv_stages_in_order(PyObject *self, PyObject *) {
     return guarded([&]() -> PyObject * {
-        const auto names = csv_of(self).stages_in_order();
-        PyObject *out = PyList_New(static_cast<Py_ssize_t>(names.size()));
-        for (std::size_t i = 0; out && i < names.size(); ++i) {
-            PyObject *s =
-                PyUnicode_DecodeUTF8(names[i].data(), static_cast<Py_ssize_t>(names[i].size()), "backslashreplace");
-            if (!s) Py_CLEAR(out);
-            else PyList_SET_ITEM(out, static_cast<Py_ssize_t>(i), s);
-        }
-        return out;
+        return opline::python::list_of(csv_of(self).stages_in_order(), opline::python::text_of);
     });
 }
 

@@ -9,7 +9,7 @@
 #include "feed/line.hpp"
 #include "feed/ring.hpp"
 #include "feed/text.hpp"
-#include "guarded.hpp"
+#include "reader_parts.hpp"
 #include "type_slots.hpp"
 
 namespace {
@@ -17,6 +17,8 @@ namespace {
 using namespace opline::feed;
 using opline::python::Buffer;
 using opline::python::guarded;
+using opline::python::text_of;
+using opline::python::time_or_none;
 
 template <class Feed>
 struct FeedObject {
@@ -35,13 +37,10 @@ template <class Feed>
 PyObject *feed_new(PyTypeObject *type, PyObject *args, PyObject *) {
     PyObject *consumer;
     if (!PyArg_ParseTuple(args, "O", &consumer)) return nullptr;
-    PyObject *address = PyObject_CallMethod(consumer, "address", nullptr);
-    if (!address) return nullptr;
-    void *sink = PyLong_AsVoidPtr(address);
-    Py_DECREF(address);
+    opline::EventSink *sink = opline::python::sink_from(consumer);
     if (!sink) return nullptr;
     return guarded([&]() -> PyObject * {
-        auto feed = std::make_unique<Feed>(*static_cast<opline::EventSink *>(sink));
+        auto feed = std::make_unique<Feed>(*sink);
         auto self = reinterpret_cast<FeedObject<Feed> *>(type->tp_alloc(type, 0));
         if (!self) return nullptr;
         self->feed = feed.release();
@@ -96,25 +95,9 @@ PyObject *text_counts(PyObject *self, PyObject *) {
 }
 
 PyObject *text_unread(PyObject *self, PyObject *) {
-    PyObject *list = PyList_New(0);
-    if (!list) return nullptr;
-    for (const auto &one : feed_of<TextFeed>(self).first_unread()) {
-        PyObject *text =
-            PyUnicode_DecodeUTF8(one.text.data(), static_cast<Py_ssize_t>(one.text.size()), "backslashreplace");
-        PyObject *pair = text ? Py_BuildValue("(KN)", static_cast<unsigned long long>(one.number), text) : nullptr;
-        if (!pair || PyList_Append(list, pair) < 0) {
-            Py_XDECREF(pair);
-            Py_DECREF(list);
-            return nullptr;
-        }
-        Py_DECREF(pair);
-    }
-    return list;
-}
-
-PyObject *time_or_none(std::int64_t ns) {
-    if (ns == opline::kNoTime) Py_RETURN_NONE;
-    return PyLong_FromLongLong(ns);
+    return opline::python::list_of(feed_of<TextFeed>(self).first_unread(), [](const auto &one) {
+        return Py_BuildValue("(KN)", static_cast<unsigned long long>(one.number), text_of(one.text));
+    });
 }
 
 PyObject *ring_counts(PyObject *self, PyObject *) {
@@ -170,10 +153,6 @@ bool set_item(PyObject *dict, const char *name, PyObject *value) {
     return fine;
 }
 
-PyObject *text_object(std::string_view s) {
-    return PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "backslashreplace");
-}
-
 PyObject *payload_of(const Line &line) {
     PyObject *found = PyDict_New();
     if (!found) return nullptr;
@@ -181,7 +160,7 @@ PyObject *payload_of(const Line &line) {
     bool fine =
         set_item(found, "dev", PyLong_FromUnsignedLong(line.dev)) &&
         set_item(found, "sector", PyLong_FromUnsignedLongLong(line.sector)) &&
-        set_item(found, "rwbs", text_object(line.rwbs)) &&
+        set_item(found, "rwbs", text_of(line.rwbs)) &&
         set_item(found, extra == Extra::kSplit ? "new_sector" : "nr_sector", PyLong_FromUnsignedLongLong(line.number));
     if (fine && extra == Extra::kError) fine = set_item(found, "error", PyLong_FromLongLong(line.error));
     if (fine && extra == Extra::kOld)
@@ -206,10 +185,9 @@ PyObject *opline_parse_block_line(PyObject *, PyObject *text) {
     if (!parse_line({static_cast<const char *>(buffer.view.buf), buffer.size()}, line)) Py_RETURN_NONE;
     PyObject *payload = payload_of(line);
     if (!payload) return nullptr;
-    return Py_BuildValue("(s#LINLN)", kLineEvents[line.event].name.data(),
-                         static_cast<Py_ssize_t>(kLineEvents[line.event].name.size()),
-                         static_cast<long long>(line.ts_ns), line.cpu, text_object(line.comm),
-                         static_cast<long long>(line.tid), payload);
+    return Py_BuildValue(
+        "(s#LINLN)", kLineEvents[line.event].name.data(), static_cast<Py_ssize_t>(kLineEvents[line.event].name.size()),
+        static_cast<long long>(line.ts_ns), line.cpu, text_of(line.comm), static_cast<long long>(line.tid), payload);
 }
 
 PyObject *opline_is_block_line(PyObject *, PyObject *text) {

@@ -43,6 +43,11 @@ bool unlocked(F &&f) {
     return out;
 }
 
+inline PyObject *time_or_none(std::int64_t ns) {
+    if (ns == kNoTime) Py_RETURN_NONE;
+    return PyLong_FromLongLong(ns);
+}
+
 // False on a Python error.
 inline bool paths_from(PyObject *list, std::vector<std::string> &out) {
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {

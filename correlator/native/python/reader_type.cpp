@@ -130,13 +130,8 @@ PyObject *reader_aligned(PyObject *self, PyObject *) {
 
 PyObject *reader_losses(PyObject *self, PyObject *) {
     const auto &l = reader_of(self).reader.losses();
-    PyObject *messages = PyList_New(0);
+    PyObject *messages = opline::python::list_of(l.messages, text_of);
     if (!messages) return nullptr;
-    for (const auto &m : l.messages) {
-        PyObject *s = PyUnicode_DecodeUTF8(m.data(), static_cast<Py_ssize_t>(m.size()), "backslashreplace");
-        if (s) PyList_Append(messages, s);
-        Py_XDECREF(s);
-    }
     return Py_BuildValue("{sKsKsKsKsKsKsKsN}", "truncated_packets", l.truncated_packets, "malformed_packets",
                          l.malformed_packets, "packets_out_of_order", l.packets_out_of_order, "unknown_events",
                          l.unknown_events, "packets_doubled", l.packets_doubled, "packets_missing", l.packets_missing,
@@ -144,14 +139,7 @@ PyObject *reader_losses(PyObject *self, PyObject *) {
 }
 
 PyObject *reader_environment(PyObject *self, PyObject *) {
-    return guarded_reader([&]() -> PyObject * {
-        const std::string s = reader_of(self).reader.environment_json();
-        return PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "backslashreplace");
-    });
-}
-
-PyObject *text_of(const std::string &s) {
-    return PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "backslashreplace");
+    return guarded_reader([&]() -> PyObject * { return text_of(reader_of(self).reader.environment_json()); });
 }
 
 PyObject *reader_survey(PyObject *self, PyObject *) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "buffer.hpp"
+#include "guarded.hpp"
 #include "statistics/stage_stats.hpp"
 #include "type_slots.hpp"
 
@@ -93,8 +94,7 @@ PyObject *statistics_result(PyObject *self, PyObject *texts) {
     }
     Py_DECREF(list);
     try {
-        const std::string json = statistics_of(self).json([&](std::uint32_t n) { return strings.at(n); }).dump();
-        return PyUnicode_DecodeUTF8(json.data(), static_cast<Py_ssize_t>(json.size()), "backslashreplace");
+        return opline::python::text_of(statistics_of(self).json([&](std::uint32_t n) { return strings.at(n); }).dump());
     } catch (const std::exception &e) {
         PyErr_SetString(PyExc_ValueError, e.what());
         return nullptr;

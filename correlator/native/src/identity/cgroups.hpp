@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/flat_map.hpp"
+#include "base/host_key.hpp"
 #include "event/event.hpp"
 
 namespace opline {
@@ -22,14 +23,14 @@ class Cgroups {
     }
     // A thread is in the cgroup from here on, or (`tid` 0) all threads of the process.
     void entered(std::uint32_t host, std::int64_t pid, std::int64_t tid, std::uint64_t number) {
-        (tid > 0 ? threads_ : processes_).put(key(host, tid > 0 ? tid : pid), {path(host, number), ++told_});
+        (tid > 0 ? threads_ : processes_).put(host_key(host, tid > 0 ? tid : pid), {path(host, number), ++told_});
     }
     // Pool id of the path of the cgroup that the thread is in; 0: not known.
     std::uint32_t of_thread(std::uint32_t host, std::int64_t pid, std::int64_t tid) const {
         if (told_ == 0) return 0;
         RecentThreadPath &r = recent_[static_cast<std::size_t>(tid) % recent_.size()];
-        if (r.told != told_ || r.thread != key(host, tid) || r.process != key(host, pid))
-            r = {key(host, tid), key(host, pid), told_, look_up(host, pid, tid)};
+        if (r.told != told_ || r.thread != host_key(host, tid) || r.process != host_key(host, pid))
+            r = {host_key(host, tid), host_key(host, pid), told_, look_up(host, pid, tid)};
         return r.path;
     }
 
@@ -51,12 +52,9 @@ class Cgroups {
         std::uint32_t path = 0;
     };
     std::uint32_t look_up(std::uint32_t host, std::int64_t pid, std::int64_t tid) const {
-        const ToldPath *thread = threads_.find(key(host, tid)), *process = processes_.find(key(host, pid));
+        const ToldPath *thread = threads_.find(host_key(host, tid)), *process = processes_.find(host_key(host, pid));
         if (!process || (thread && thread->told > process->told)) return thread ? thread->path : 0;
         return process->path;
-    }
-    static std::uint64_t key(std::uint32_t host, std::int64_t number) {
-        return std::uint64_t{host} << 32 | static_cast<std::uint32_t>(number);
     }
 
     FlatMap<CgroupNumber, std::uint32_t, CgroupNumberHash> paths_;

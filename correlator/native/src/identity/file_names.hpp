@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/flat_map.hpp"
+#include "base/host_key.hpp"
 
 namespace opline {
 
@@ -14,13 +15,13 @@ class FileNames {
 
     // `path`: pool id.
     void name(std::uint32_t host, std::uint32_t dev, std::uint64_t inode, std::uint32_t path) {
-        if (inode != 0) paths_.put({inode, std::uint64_t{host} << 32 | dev}, path);
+        if (inode != 0) paths_.put({inode, host_key(host, dev)}, path);
     }
     // Pool id of the path; 0: not known.
     std::uint32_t path(std::uint32_t host, std::uint32_t dev, std::uint64_t inode) const {
         if (paths_.empty()) return 0;
-        const std::uint32_t *known = paths_.find({inode, std::uint64_t{host} << 32 | dev});
-        if (!known) known = paths_.find({inode, std::uint64_t{kAnyHost} << 32 | dev});
+        const std::uint32_t *known = paths_.find({inode, host_key(host, dev)});
+        if (!known) known = paths_.find({inode, host_key(kAnyHost, dev)});
         return known ? *known : 0;
     }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/flat_map.hpp"
+#include "base/host_key.hpp"
 #include "base/strings.hpp"
 #include "event/clock_map.hpp"
 
@@ -59,7 +60,7 @@ class Hosts {
     // major that no device has. 0 stays: no device.
     std::uint32_t device(std::uint32_t host, std::uint32_t dev) {
         if (!several() || dev == 0) return dev;
-        auto [known, made] = devices_.insert(std::uint64_t{host} << 32 | dev);
+        auto [known, made] = devices_.insert(host_key(host, dev));
         if (!made) return *known;
         std::uint32_t free = dev, minor = kMinors;
         while (owners_.contains(free) && minor > 0) free = (dev & ~(kMinors - 1)) | --minor;

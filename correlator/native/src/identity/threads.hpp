@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "base/flat_map.hpp"
+#include "base/host_key.hpp"
 #include "event/event.hpp"
 #include "identity/cgroups.hpp"
 #include "identity/hosts.hpp"
@@ -75,7 +76,7 @@ class Threads {
     std::int64_t of_root(std::uint32_t host, std::int64_t tid) const {
         tid = hosts.thread(host, tid);
         if (aliases_.empty() || tid <= 0) return tid;
-        const std::int64_t *alias = aliases_.find(key(host, tid));
+        const std::int64_t *alias = aliases_.find(host_key(host, tid));
         return alias ? *alias : tid;
     }
     // Some are known by another number: events of the root's numbers must be asked about.
@@ -84,7 +85,7 @@ class Threads {
     // How many threads or processes had this number before, as far as facts tell.
     std::uint32_t life(std::uint32_t host, std::int64_t number) const {
         if (!reused_) return 0;
-        const ThreadLife *life = lives_.find(key(host, number));
+        const ThreadLife *life = lives_.find(host_key(host, number));
         return life ? life->before : 0;
     }
 
@@ -117,9 +118,6 @@ class Threads {
         std::int64_t pid_ns = 0, vtid = -1, vpid = -1;
         ThreadNumbers numbers;
     };
-    static std::uint64_t key(std::uint32_t host, std::int64_t number) {
-        return std::uint64_t{host} << 32 | static_cast<std::uint32_t>(number);
-    }
     std::int64_t look_up(std::uint32_t host, std::int64_t pid_ns, std::int64_t number, std::int64_t ts_ns);
     bool take(std::uint32_t host, const ThreadFact &fact);
     void name(std::uint32_t host, std::int64_t pid_ns, std::int64_t own, std::int64_t tid, std::int64_t start_ns);

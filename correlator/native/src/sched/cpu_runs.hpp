@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/flat_map.hpp"
+#include "base/host_key.hpp"
 #include "event/event.hpp"
 
 namespace opline {
@@ -19,14 +20,14 @@ class CpuRuns {
 
     void on_switch(std::uint32_t host, std::uint32_t cpu, std::int64_t ts_ns, std::int64_t tid, std::uint32_t comm) {
         if (cpu == kNoCpu) return;
-        Runs &runs = cpus_[key(host, cpu)];
+        Runs &runs = cpus_[host_key(host, cpu)];
         if (!runs.empty()) ts_ns = std::max(ts_ns, runs.back().since_ns);
         runs.push_back({ts_ns, {static_cast<std::int32_t>(tid), comm}});
         if (runs.size() > kMostKept) runs.erase(runs.begin(), runs.begin() + kMostKept / 2);
     }
     // Begin of the run of the thread that the CPU ran at that time; kNoTime: not known.
     std::int64_t since(std::uint32_t host, std::uint32_t cpu, std::int64_t at_ns) const {
-        const Runs *runs = cpus_.find(key(host, cpu));
+        const Runs *runs = cpus_.find(host_key(host, cpu));
         if (!runs) return kNoTime;
         const auto next = after(*runs, at_ns);
         return next == runs->begin() ? kNoTime : std::prev(next)->since_ns;
@@ -35,7 +36,7 @@ class CpuRuns {
     Ran most(std::uint32_t host, std::uint32_t cpu, std::int64_t begin_ns, std::int64_t end_ns,
              std::int64_t tid) const {
         constexpr std::size_t kMostLookedAt = 64;
-        const Runs *runs = cpus_.find(key(host, cpu));
+        const Runs *runs = cpus_.find(host_key(host, cpu));
         if (!runs) return {};
         auto at = after(*runs, begin_ns);
         if (at == runs->begin()) return {};
@@ -71,7 +72,6 @@ class CpuRuns {
         Ran ran;
     };
     using Runs = std::vector<Run>;
-    static std::uint64_t key(std::uint32_t host, std::uint32_t cpu) { return std::uint64_t{host} << 32 | cpu; }
     static Runs::const_iterator after(const Runs &runs, std::int64_t ns) {
         return std::upper_bound(runs.begin(), runs.end(), ns,
                                 [](std::int64_t at, const Run &run) { return at < run.since_ns; });

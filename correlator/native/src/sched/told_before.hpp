@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/flat_map.hpp"
+#include "base/host_key.hpp"
 
 namespace opline {
 
@@ -18,13 +19,13 @@ class ToldBefore {
     };
     // In order of time.
     void add(std::uint32_t host, std::int64_t tid, std::int64_t at_ns, const What &what) {
-        Told &told = threads_[key(host, tid)];
+        Told &told = threads_[host_key(host, tid)];
         told.push_back({at_ns, what});
         if (told.size() > kMostKept) told.erase(told.begin(), told.begin() + kMostKept / 2);
     }
     // The last one up to then; nullptr: there is none.
     const ToldAt *last(std::uint32_t host, std::int64_t tid, std::int64_t until_ns) const {
-        const Told *told = threads_.find(key(host, tid));
+        const Told *told = threads_.find(host_key(host, tid));
         if (!told) return nullptr;
         const auto next = after(*told, until_ns);
         return next == told->begin() ? nullptr : &*std::prev(next);
@@ -37,9 +38,6 @@ class ToldBefore {
   private:
     static constexpr std::size_t kMostKept = 1u << 18;  // of a thread
     using Told = std::vector<ToldAt>;
-    static std::uint64_t key(std::uint32_t host, std::int64_t tid) {
-        return std::uint64_t{host} << 32 | static_cast<std::uint32_t>(tid);
-    }
     static typename Told::const_iterator after(const Told &told, std::int64_t ns) {
         return std::upper_bound(told.begin(), told.end(), ns,
                                 [](std::int64_t at, const ToldAt &o) { return at < o.at_ns; });

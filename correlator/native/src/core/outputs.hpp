@@ -31,9 +31,8 @@ class Outputs {
         statistics.emplace(common_.strings, tainted, std::move(classes));
         sinks_.push_back(&*statistics);
     }
-    // Instead of any table.
+    // No table is kept.
     void write_csv(OpCsv &csv, bool all) {
-        keep_tables({});
         csv_.emplace(common_.strings, csv, all);
         sinks_.push_back(&*csv_);
         links_wanted_ = csv.form() == OpCsv::Rows::kOps;

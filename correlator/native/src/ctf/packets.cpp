@@ -88,16 +88,16 @@ std::pair<std::uint64_t, std::uint64_t> Packets::times() const {
 
 // How many were lost before a first packet is not known: the tracer may have counted since long before (a snapshot, a
 // chunk whose predecessor is not there).
-void Packets::count_missing(const PacketInfo &info, StreamNotes &notes) {
+void Packets::count_missing(const PacketInfo &next, StreamNotes &notes) {
     if (begun_ == 0 && !goes_on_) {
-        if (info.has_discarded && info.discarded > 0) notes.discarded(info.begin, info.end, 0, false);
+        if (next.has_discarded && next.discarded > 0) notes.discarded(next.begin, next.end, 0, false);
         return;
     }
-    if (info.has_discarded && info.discarded != last_.discarded)
-        notes.discarded(last_.end, info.end, credible_count(info.discarded - last_.discarded), false);
+    if (next.has_discarded && next.discarded != info_.discarded)
+        notes.discarded(info_.end, next.end, credible_count(next.discarded - info_.discarded), false);
     if (begun_ == 0) return;  // packets between two traces: Survey::find_missing
-    if (const std::uint64_t step = info.sequence - last_.sequence; info.has_sequence && step > 1)
-        notes.discarded(last_.end, info.begin, credible_count(step - 1), true);
+    if (const std::uint64_t step = next.sequence - info_.sequence; next.has_sequence && step > 1)
+        notes.discarded(info_.end, next.begin, credible_count(step - 1), true);
 }
 
 bool Packets::next(StreamNotes &notes, std::vector<std::uint64_t> &registers) {
@@ -133,7 +133,7 @@ bool Packets::next(StreamNotes &notes, std::vector<std::uint64_t> &registers) {
             continue;
         }
         count_missing(info, notes);
-        info_ = last_ = info;
+        info_ = info;
         inside_ = true;
         ++begun_;
         if (info.packet_bits > bits_there()) damage_ = "the file ends before the packet does";

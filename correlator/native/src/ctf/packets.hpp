@@ -77,8 +77,8 @@ class Packets {
     // Before the first: the packet before it is in another trace, ends there, and had counted so many discarded events.
     void goes_on_from(std::uint64_t end, std::uint64_t discarded) {
         goes_on_ = true;
-        last_.end = end;
-        last_.discarded = discarded;
+        info_.end = end;
+        info_.discarded = discarded;
     }
     // So many bytes that were read may stay mapped.
     void give_back(std::size_t bytes) { give_back_ = bytes; }
@@ -107,7 +107,7 @@ class Packets {
     bool inside_ = false, goes_on_ = false;  // goes_on_: from another trace's
     std::uint64_t begun_ = 0;
     std::string damage_;
-    PacketInfo info_, last_;  // last_: the one before, whose counters go on
+    PacketInfo info_;
 };
 
 }  // namespace opline::ctf

@@ -21,3 +21,15 @@ def printed(capfd: pytest.CaptureFixture[str]) -> Callable[..., str]:
         return capfd.readouterr().out
 
     return run
+
+
+@pytest.fixture
+def said(capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[str, str]]:
+    """Runs a command that succeeds; gives its standard output and error."""
+
+    def run(*words: str | Path) -> tuple[str, str]:
+        assert main([str(word) for word in words]) == 0
+        out = capfd.readouterr()
+        return out.out, out.err
+
+    return run

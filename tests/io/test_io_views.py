@@ -27,16 +27,6 @@ Said = Callable[..., tuple[str, str]]
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-@pytest.fixture
-def said(capfd: pytest.CaptureFixture[str]) -> Said:
-    def run(*args: str | Path) -> tuple[str, str]:
-        assert main([str(a) for a in args]) == 0
-        out = capfd.readouterr()
-        return out.out, out.err
-
-    return run
-
-
 # --- log --------------------------------------------------------------------------------------------------------------
 
 

@@ -12,23 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from tests.lib.io_runs import SDA, SDB, TEN_HERTZ, ZERO_NS, io_run
 from tests.lib.recorded import RunOf
 
-from opline_analyses.cli import main
-
 MS = 1000  # in the us of io_run
-
-
-@pytest.fixture
-def said(capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[str, str]]:
-    def run(*args: str | Path) -> tuple[str, str]:
-        assert main([str(a) for a in args]) == 0
-        out = capfd.readouterr()
-        return out.out, out.err
-
-    return run
 
 
 Said = Callable[..., tuple[str, str]]

@@ -24,16 +24,6 @@ Said = Callable[..., tuple[str, str]]
 SECOND = 1_000_000  # in the us of io_run
 
 
-@pytest.fixture
-def said(capfd: pytest.CaptureFixture[str]) -> Said:
-    def run(*args: str | Path) -> tuple[str, str]:
-        assert main([str(a) for a in args]) == 0
-        out = capfd.readouterr()
-        return out.out, out.err
-
-    return run
-
-
 def table(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 

@@ -57,14 +57,23 @@ struct Numbered {
     BoundClass cls;
 };
 
-}  // namespace
-
-TEST_CASE("a collector's number that does not come is an event that is missing, and its time is one of a loss") {
-    CoreParts c;
+// 3 and 4 do not come.
+void pass_numbers(CoreParts &c) {
     for (const std::int64_t number : {1, 2, 5}) {
         Numbered n(number, number * 100);
         c.shortfall.number_passed(n.cls, n.event);
     }
+}
+
+Gap lost_in(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t count) {
+    return {stream, Gap::Kind::kEvents, begin_ns, end_ns, count, {}};
+}
+
+}  // namespace
+
+TEST_CASE("a collector's number that does not come is an event that is missing, and its time is one of a loss") {
+    CoreParts c;
+    pass_numbers(c);
     CHECK(c.shortfall.counts().events_missing == 0);  // they may still come
     c.shortfall.last_number();
     CHECK(c.shortfall.counts().events_missing == 2);
@@ -74,17 +83,8 @@ TEST_CASE("a collector's number that does not come is an event that is missing, 
 
 TEST_CASE("what the tracer has counted in that time explains numbers that did not come") {
     CoreParts c;
-    for (const std::int64_t number : {1, 2, 5}) {
-        Numbered n(number, number * 100);
-        c.shortfall.number_passed(n.cls, n.event);
-    }
-    Gap gap{};
-    gap.kind = Gap::Kind::kEvents;
-    gap.stream = kOpStream;
-    gap.begin_ns = 250;
-    gap.end_ns = 450;
-    gap.count = 2;
-    c.shortfall.discarded(gap);
+    pass_numbers(c);
+    c.shortfall.discarded(lost_in(kOpStream, 250, 450, 2));
     c.shortfall.last_number();
     CHECK(c.shortfall.counts().discarded_events == 2);
     CHECK(c.shortfall.counts().events_missing == 0);
@@ -124,18 +124,11 @@ TEST_CASE("a CPU that an event names and whose stream is not there is told once"
 TEST_CASE("an op in whose time an event was lost is tainted if its own begin and end come from there") {
     CoreParts c;
     c.shortfall.point(kOpStream, false);
-    Gap gap{};
-    gap.kind = Gap::Kind::kEvents;
-    gap.stream = kKernelStream;
-    gap.begin_ns = 100;
-    gap.end_ns = 200;
-    gap.count = 1;
-    c.shortfall.discarded(gap);
+    c.shortfall.discarded(lost_in(kKernelStream, 100, 200, 1));
     c.settler.settle(c.op(50, 150));
     CHECK(c.settler.counts().complete == 1);
     CHECK(c.settler.counts().tainted == 0);
-    gap.stream = kOpStream;
-    c.shortfall.discarded(gap);
+    c.shortfall.discarded(lost_in(kOpStream, 100, 200, 1));
     c.settler.settle(c.op(50, 150));
     CHECK(c.settler.counts().tainted == 1);
     c.settler.settle(c.op(300, 400));

@@ -20,14 +20,18 @@ from opline_analyses.runs.run import open_run
 pytestmark = pytest.mark.live
 STATES = ("on_cpu_ns", "runnable_ns", "blocked_io_ns", "blocked_ns")
 WRITES = 211
-# Direct writes, and a child that does nothing but run on the same CPU.
+# Direct writes, and a child that runs on the same CPU for 1 ms at a time, before any other thread of the machine.
 WORK = """
-import mmap, os, sys
+import mmap, os, sys, time
 os.sched_setaffinity(0, {0})
 parent = os.getpid()
 busy = os.fork()
+if not busy: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
 while not busy:
     if os.getppid() != parent: os._exit(0)
+    end_ns = time.monotonic_ns() + 1_000_000
+    while time.monotonic_ns() < end_ns: pass
+    time.sleep(0.0002)
 page = mmap.mmap(-1, 4096)
 fd = os.open(sys.argv[1], os.O_RDWR | os.O_DIRECT)
 for i in range(211):

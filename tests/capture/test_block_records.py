@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import ctypes
+import fcntl
 import os
 import shutil
+import struct
 import subprocess
 import time
 from collections import Counter
@@ -77,13 +80,21 @@ def file_system(device: str) -> None:
         mount.rmdir()
 
 
+def partition(device: str, operation: int, first_bytes: int = 0, length_bytes: int = 0) -> None:
+    """Adds (1) or deletes (2) partition 1 by the ioctl BLKPG of linux/blkpg.h: Debian 13 has no addpart."""
+    described = ctypes.create_string_buffer(struct.pack("=qqi64s64s4x", first_bytes, length_bytes, 1, b"", b""))
+    request = struct.pack("@iiiP", operation, 0, len(described) - 1, ctypes.addressof(described))
+    with Path(device).open("rb") as file:
+        fcntl.ioctl(file, 0x1269, request)
+
+
 def partitioned(device: str) -> None:
-    subprocess.run(["addpart", device, "1", "2048", "100000"], check=True)
+    partition(device, 1, 2048 * 512, 100000 * 512)
     try:
         deep(f"{device}p1", "--size=2m")
         synced(f"{device}p1")
     finally:
-        subprocess.run(["delpart", device, "1"], check=True)
+        partition(device, 2)
 
 
 CGROUPS = Path(f"opline-records-{os.getpid()}")  # below the root of cgroup2

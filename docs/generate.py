@@ -52,20 +52,22 @@ def tables() -> None:
     from opline.store.schema import TABLES
 
     for table in TABLES:
-        print(f"## {table.name}\n\nOne row per {table.row}.\n\n| column | type | meaning |\n|---|---|---|")
+        print(f"## {table.name}\n\nA row per {table.row}.\n\n| column | type | meaning |\n|---|---|---|")
         for column in table.columns:
             meaning = column.meaning.replace("|", "\\|")
             print(f"| `{column.name}` | {column.type} | {meaning} |")
         print()
 
 
-def losses() -> None:
-    """Every loss that the ledger can hold."""
-    from opline.losses import LOSSES
+def losses(severe: bool = True) -> None:
+    """The losses that the ledger can hold: those that touch a result, or the others."""
+    from opline.losses import LOSSES, Severity
 
-    for origin in dict.fromkeys(loss.origin for loss in LOSSES):
+    touching = (Severity.DATA_LOSS, Severity.ERROR)
+    shown = [loss for loss in LOSSES if (loss.severity in touching) is severe]
+    for origin in dict.fromkeys(loss.origin for loss in shown):
         print(f"### Origin: {origin.value}\n\n| loss | severity | what it means, what to do |\n|---|---|---|")
-        for loss in (loss for loss in LOSSES if loss.origin is origin):
+        for loss in (loss for loss in shown if loss.origin is origin):
             print(f"| `{loss.name}` | {loss.severity.value} | {loss.advice} |")
         print()
 

@@ -97,7 +97,9 @@ def usage_of(parser: argparse.ArgumentParser) -> str:
 
 
 def command_pages() -> None:
-    """The help of every command, as `opline COMMAND --help` prints it; of a common option the name alone."""
+    """Usage and options of every command, as `opline COMMAND --help` prints them; of a common option the name alone.
+    Rules and examples are in the help alone.
+    """
     os.environ["COLUMNS"] = "100"
     for module in command_modules():
         parser = parser_of(str(module.NAME))
@@ -108,8 +110,8 @@ def command_pages() -> None:
                 common += [name] if name not in ALWAYS and action.option_strings else []
                 action.help = argparse.SUPPRESS if action.option_strings else None
         parser.usage = usage_of(parser).replace("%", "%%")
+        parser.epilog = None
         shown = parser.format_help().rstrip().replace("usage: ", "", 1)
-        shown = shown.replace(f"\n{OF_ENGINES}", "")
         also = (
             f"\n\ncommon options:\n{textwrap.fill(' '.join(listed(common)), 98, break_on_hyphens=False)}"
             if common

@@ -5,7 +5,7 @@
 with one to three damages: bits flipped, cut, blanked, inserted, taken out in metadata, packet headers, payload, index;
 packets and files swapped, doubled, emptied, missing. Each reader reads it in a process of its own. Exit status 0: no
 crash, nothing longer than --seconds of processor time, nothing above --mib of memory, and no difference that
-docs/losses.md does not explain. ``--keep FOLDER`` keeps what failed, to look at.
+docs/internals/losses.md does not explain. ``--keep FOLDER`` keeps what failed, to look at.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def differences(native: Outcome, bt2: Outcome) -> list[str]:
 
 
 def explained(damages: Sequence[str]) -> str:
-    """The sentence of docs/losses.md, "Where the readers differ", that says why they do; "" if none does."""
+    """The sentence of docs/internals/losses.md, "Where the readers differ", that says why they do; "" if none does."""
     if any("metadata" in damage for damage in damages):
         return "damaged metadata"
     return ""

@@ -24,6 +24,7 @@ from tests.lib.recorded import NAMES, RunOf, model_of
 from opline import _core
 from opline.correlation import stage_statistics
 from opline.errors import OplineError
+from opline_analyses.cli import parser_of
 from opline_analyses.ops.op_csv import FIXED, collector, feed, stage_columns, write
 from opline_analyses.ops.stage_text import result
 from opline_analyses.ops.stages import stage_table, table_of
@@ -244,8 +245,7 @@ def test_c1_8_the_columns_stay_and_are_documented() -> None:
         "client_ns", "complete", "reason", "bytes", "dev", "sector", "rw",
     ]  # fmt: skip
     assert [name for name, _ in FIXED] == names
-    page = Path(__file__).resolve().parents[2] / "docs" / "commands.md"
-    told = page.read_text().partition("## opline csv")[2].partition("\n## ")[0]
+    told = parser_of("csv").format_help()
     assert [name for name in names if not re.search(rf"^ +{name} +\w", told, re.MULTILINE)] == []
 
 

@@ -384,12 +384,12 @@ def test_more_losses_than_allowed(runs: Path, capfd: Capture) -> None:
 
 @pytest.mark.parametrize("language", ["sql", "python"])
 def test_queries_of_other_engines_run(language: str, recorded: Path, opline: Opline) -> None:
-    """The first query of each language in docs/scale.md."""
+    """The first query of each language in docs/internals/engine.md."""
     if language == "python":
         pytest.importorskip("dask.dataframe")
     here = recorded.parent
     assert opline("join", "-o", "all", "client=client", "server=server", cwd=here).returncode == 0
-    page = (Path(__file__).parents[2] / "docs" / "scale.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "internals" / "engine.md").read_text()
     text = page.split(f"```{language}\n", 1)[1].split("```", 1)[0]
     program = text if language == "python" else f"import duckdb\nprint(duckdb.sql({text!r}))"
     done = subprocess.run([sys.executable, "-c", program], cwd=here, capture_output=True, text=True, check=True)

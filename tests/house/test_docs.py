@@ -55,7 +55,7 @@ def test_units_are_in_names() -> None:
 def test_every_loss_is_documented() -> None:
     from opline.losses import LOSSES
 
-    page = text("docs/losses.md")
+    page = text("docs/losses.md") + text("docs/internals/losses.md")
     for loss in LOSSES:
         assert f"| `{loss.name}` |" in page
         assert loss.advice.strip().endswith("."), f"{loss.name}: the advice is a sentence"
@@ -73,7 +73,7 @@ def test_every_reason_for_no_request_is_documented() -> None:
 
 
 def test_every_fate_is_documented() -> None:
-    page = text("docs/losses.md")
+    page = text("docs/internals/losses.md")
     names = generate.fate_names()
     assert names
     for name, _meaning in names:

@@ -148,9 +148,11 @@ def test_match_is_the_callers() -> None:
 
 
 def test_the_examples_of_the_documentation() -> None:
-    blocks = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "model.md").read_text(), re.DOTALL)
-    assert len(blocks) >= 5
-    whole, thread, queue, keys, hints, batch, order, halves, facts, ios, bios, stages = blocks
+    def toml_of(page: str) -> list[str]:
+        return re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
+
+    whole, thread, queue, keys, hints, batch, stages = toml_of("model.md")
+    ios, order, halves, facts, bios = toml_of("internals/model.md")
     linking = re.sub(r"started = .*\ndone = .*\n", thread, whole)
     assert [p.get("thread") for p in plan_of(linking + queue)["points"]] == [None, "enter", "leave"]
     assert not check_text(linking + queue, "m", "m.toml")[1]

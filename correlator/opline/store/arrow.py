@@ -258,10 +258,10 @@ _PACKED: dict[str, tuple[str, ...]] = {
         "3zRRGvb+Yb8PILcUGlbl14p4Gfno5rnu4URLNNn+AB2+JcyWiquI+zzf3uzempBVE3N67/4DkkpHbw==",
     ),
     "fates": (
-        "eNptkr1OwzAQxy8lSS2UAaEMHRi8lSksTEydEFPF0IktpG6JlDgVdhAPwcDAI/AYPBvmf7b5KHDS33ey7+OXU5xzbjEhOiK2Qyoop4wEIliS",
-        "Ugon3p1jfwA9JkRv8DOffwwvUDFFHfcoceMLJyXOJ66FSgqWQc0wassZEPd8Re/rGC+g5djfqns5bKR6UNqaSq7ulPRVhm9rHR5k09XGSDP2",
-        "0g6yxWOrd6OteM4U6lWtW71FlIMhxRn63+B7MT1j/hdo94uROTa1VfSD8Qo15zGeQ5d4ZxYLskB5IY1Scj005qwbjFGm6tfVHofAdpiDZxWx",
-        "N9vK81Aiff/cz+C9nnztlbc6+9yr536Gun9261li78K/F34i551Gfq5f1v0+f1jmn92Fym9m7ieQIcLIyBz+kQ+kill/",
+        "eNptUrFOwzAQvZQktVAGVDF0YPDIlIoVMXRirBj6AyZ1IVLioNphYmRkYGTkQ/g0wLxzXAoFSy93su/uvXuK995fjYiOaXsOqaCcMhLIcJKU",
+        "UoT3D+85HgCPCdEb4jTUTxAFOsboIzrCpEm4T0Y88wkQtJufAVXXG8cVAM98+YSGmM+BRd9e643s1lLfa+NsKZe3WoYuy7fKDA+yapS10vat",
+        "dJ2s8Vibu96VzDMGWq1MbW6Q5dCQ4hvnY2ewZ6z/FXjY08g61spp+qHxAj3zmJ8Bl3hnLQ7KBpXn0motV11lZ7VxemNUY2dNZ622Zbsq9zQJ",
+        "OMWamLeIPHyWQRslMnDlgY89Pvn2mB2ebj0OOzwDzT8+B11xdhHei8DIdadxF+5fqPb3LoOxf3wcOneaeZ5AhRgoo+bhf/kCCZJemw==",
     ),
     "losses": (
         "eNplUkFOwzAQ3FZtiVAOBfVQJCR8LFJU7px4AeLACSEgJG4bkdjIdpH4ACcOPIIHcOQJPIVPgJlN3AbKShOvnJ3d8e567/1nl2hIbNsU04D6",

@@ -414,7 +414,7 @@ TABLES: tuple[TableSpec, ...] = (
         "fates",
         "(event class, fate)",
         ("event", "dict", "Name of the event class."),
-        ("fate", "dict", "Fate of the events: see docs/losses.md."),
+        ("fate", "dict", "Fate of the events: see docs/internals/losses.md."),
         ("count", "u64", "Number of events. The counts of an event class sum to its input."),
     ),
     _table(

@@ -22,7 +22,7 @@ const std::vector<LinkRow> &LinkRows::links(const Bio &bio) {
     if (link->chosen != 0)
         row(link->chosen, link->rules, std::min(link->own_bytes, std::uint64_t{bio.nr_sectors} * 512), link->ambiguous);
     if (!link->shared) return link_rows_;
-    for (const auto &[op, bytes] : link->shared->readers)
+    for (const auto &[op, bytes] : link->shared->page_waiters)
         row(op, l_.maps.empty() ? rule::kSector : rule::kExtent, std::min(bytes, std::uint64_t{bio.nr_sectors} * 512),
             false);
     for (const auto &p : link->shared->pages)

@@ -31,7 +31,8 @@ struct SharedWork {
     std::vector<PageShare> pages;
     std::vector<std::shared_ptr<Sync>> syncs;  // that wait for it
     std::uint32_t file = kNoFile;
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> readers;  // (op, bytes) that wait for its read-ahead
+    // (op, bytes): ops that wait for pages of it: for its read-ahead, or that they are written back
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> page_waiters;
 };
 
 // What the rules said of one bio. References are op_ref()s; 0: nobody.

@@ -125,10 +125,11 @@ bool PlaceRules::outside(const Bio &bio, const Sectors &within, Op &op, BioLink 
 }
 
 // Of the bytes that the op has in flight, how many lie in those sectors (and parts_, where they are of a mapped file).
+// Of an op whose length is not known only the first byte counts.
 std::uint64_t PlaceRules::bytes_in(const Op &op, const Sectors &within) {
-    if (!op.has_offset || !op.has_length || op.length_bytes <= 0 || op.offset_bytes < 0) return 0;
+    if (!op.has_offset || op.offset_bytes < 0 || (op.has_length && op.length_bytes <= 0)) return 0;
     const auto first = static_cast<std::uint64_t>(op.offset_bytes),
-               past = first + static_cast<std::uint64_t>(op.length_bytes);
+               past = first + (op.has_length ? static_cast<std::uint64_t>(op.length_bytes) : 1);
     auto common = [&](std::uint64_t sector, std::uint64_t count) {
         const std::uint64_t from = std::max(first, sector * 512), to = std::min(past, (sector + count) * 512);
         return to > from ? to - from : 0;

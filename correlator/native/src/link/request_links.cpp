@@ -132,6 +132,7 @@ Served RequestLinks::request_done(const Request &r) {
             wait_for(link->chosen, link->queue_ns, link->sync ? link->sync->begin_ns : kNoTime);
         }
         if (link->read_ahead && !std::exchange(read_ahead, true)) wait_for_read_ahead(*link, r);
+        if (link->shared && link->shared->file != kNoFile) wait_for_write_back(*link, r);
         if (link->sync && link->others && (!link->shared || link->shared->file == kNoFile)) add_sync(link->sync.get());
         if (link->batch && std::find(batches.begin(), batches.end(), link->batch.get()) == batches.end())
             batches.push_back(link->batch.get());
@@ -174,7 +175,8 @@ Served RequestLinks::request_done(const Request &r) {
 }
 
 // Its pages are locked until it is done (mm/filemap.c, filemap_update_page()): an op that reads some of them, and has
-// not queued all of its bytes itself, can't have ended before.
+// not queued all of its bytes itself, can't have ended before. A vectored read's length is what it returns: until then
+// its first byte is known.
 void RequestLinks::wait_for_read_ahead(BioLink &link, const Request &r) {
     if (r.complete_ns == kNoTime || r.nr_sectors == 0 || r.sector == kNoSector) return;
     const Sectors run{r.dev, r.sector, r.nr_sectors},
@@ -183,16 +185,40 @@ void RequestLinks::wait_for_read_ahead(BioLink &link, const Request &r) {
     for (const std::uint64_t ref : l_.locator.io_windows()) {
         const Op *op = l_.locator.find(ref);
         if (!op || ref == link.chosen || op->window_host != link.queuer.host ||
-            directions_.direction_of(*op) != Direction::kRead || op->begin_ns >= r.complete_ns ||
-            op->data_bytes - op->read_ahead_bytes >= static_cast<std::uint64_t>(op->length_bytes))
+            directions_.direction_of(*op) != Direction::kRead || op->begin_ns >= r.complete_ns)
             continue;
+        const std::uint64_t own = op->data_bytes - op->read_ahead_bytes;
+        if (op->has_length ? own >= static_cast<std::uint64_t>(op->length_bytes) : own > 0) continue;
         const std::uint64_t bytes = places_.bytes_in(*op, within);
-        if (bytes == 0) continue;
-        served_.push_back(ref);
-        wait_for(ref, link.queue_ns, op->begin_ns);
-        shared_work(link).readers.emplace_back(ref, bytes);
-        link.others = true;
+        if (bytes > 0) wait_for_pages(link, ref, op->has_length ? bytes : 0, op->begin_ns);
     }
+}
+
+// Its pages are under write-back until it is done: a sync of their file that found them so can't have ended before
+// (mm/filemap.c, __filemap_fdatawait_range()). A sync looks for what was dirty when it began. What was written later,
+// and queued later, it may pass by.
+void RequestLinks::wait_for_write_back(BioLink &link, const Request &r) {
+    if (r.complete_ns == kNoTime) return;
+    for (const auto &s : syncs_.syncs().open()) {
+        const Op *op = l_.locator.find(s->op);
+        const auto older = [&](const PageShare &p) { return p.op != s->op && p.written_ns < s->begin_ns; };
+        const auto &[pages, waiting, file, waiters] = *link.shared;
+        if (!op || s == link.sync || s->op == link.chosen || s->host != link.queuer.host ||
+            s->begin_ns >= r.complete_ns || (op->inode == 0 && op->file_name.empty()) || places_.file_of(s->op) != file)
+            continue;
+        if (link.queue_ns == kNoTime || link.queue_ns > s->begin_ns) {
+            if (pages.empty() || !std::all_of(pages.begin(), pages.end(), older)) continue;
+        }
+        if (std::find(waiting.begin(), waiting.end(), s) == waiting.end())
+            wait_for_pages(link, s->op, UINT64_MAX, s->begin_ns);
+    }
+}
+
+void RequestLinks::wait_for_pages(BioLink &link, std::uint64_t op, std::uint64_t bytes, std::int64_t since_ns) {
+    served_.push_back(op);
+    wait_for(op, link.queue_ns, since_ns);
+    shared_work(link).page_waiters.emplace_back(op, bytes);
+    link.others = true;
 }
 
 }  // namespace opline

@@ -36,6 +36,9 @@ class RequestLinks {
     bool lost_between(const BioLink &, const Request &) const;  // from the first step that is known to the last
     void wait_for(std::uint64_t op, std::int64_t q, std::int64_t floor_ns);
     void wait_for_read_ahead(BioLink &, const Request &);
+    void wait_for_write_back(BioLink &, const Request &);
+    // `bytes`: 0: not known; those beyond the bio's do not count.
+    void wait_for_pages(BioLink &, std::uint64_t op, std::uint64_t bytes, std::int64_t since_ns);
     std::uint32_t distinct_ops(std::vector<const Sync *> &);
     RequestCut cut_of(const Request &) const;
     std::int64_t queued_for(const Batch &, const Request &);

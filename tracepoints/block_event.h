@@ -77,7 +77,7 @@ struct block_event {
             __u16 waker_irq, waker_waker_irq;
         };
         // of a system call; of its exit the first is the result; of who a thread is: threads.bpf.c; of one that is
-        // followed the first is its start; of who ran instead: the thread, and how long;
+        // followed the first is its start; of who ran instead: the thread, how long, and until when;
         // of a lock: its address, its kind, the holder, the begin of the sleep;
         // of a TCP stream: tcp.bpf.c
         __u64 args[6];

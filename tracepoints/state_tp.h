@@ -9,8 +9,8 @@
 //             `waker_on_at`, `waker_off_at`, `waker_woken_at`, `waker_prev_state`, `waker_waker_tid`, `waker_waker_irq`: its own last wait, which ended
 //             at `waker_on_at` (0, -1, 65535: not known). `level`: 0, or how far the thread is from the recorded processes (wakers.bpf.c).
 //             `stack`, `waker_stack`: numbers of stacks.json (stacks.bpf.c; -1: none)
-//   ran_instead   `tid`, whose off_cpu comes next, waited for its CPU while that ran `ran_tid` of process `ran_pid`: for the last `ran_ns`, which are
-//             half of that wait or more. Not told of short waits (states.bpf.c)
+//   ran_instead   `tid`, whose off_cpu comes next, waited for its CPU while that ran `ran_tid` of process `ran_pid`: for `ran_ns`, until `ran_until`.
+//             One for each such thread that ran for a sixteenth of the wait or more. Not told of short waits (states.bpf.c)
 //   lock_wait   `tid`, whose off_cpu comes next, slept since `off_at` for the lock at the address `lock`: of a futex in its process, else in the kernel.
 //             `lock_flags`: LCB_F_* of the kernel's include/trace/events/lock.h; 0x8000: a futex. `holder_tid` of process `holder_pid` held the lock
 //             when `tid` went to sleep (0: not known). Not told of short waits (locks.bpf.c)
@@ -83,7 +83,8 @@ LTTNG_UST_TRACEPOINT_EVENT(sched, ran_instead,
         lttng_ust_field_integer(int32_t, ran_tid, (int32_t)e->args[0])
         lttng_ust_field_integer(int32_t, ran_pid, (int32_t)e->pid)
         lttng_ust_field_array_text(char, ran_comm, e->comm, 16)
-        lttng_ust_field_integer(uint64_t, ran_ns, e->args[1])))
+        lttng_ust_field_integer(uint64_t, ran_ns, e->args[1])
+        lttng_ust_field_integer(uint64_t, ran_until, e->args[2])))
 
 LTTNG_UST_TRACEPOINT_EVENT(sched, lock_wait,
     LTTNG_UST_TP_ARGS(const struct block_event *, e, uint64_t, seq_number),

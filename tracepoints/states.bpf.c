@@ -37,44 +37,76 @@ static inline struct block_event *reserve_state(const struct thread_wait *t, u8 
     return e;
 }
 
-#ifdef O_TASK_ARRIVAL
+// ---- who ran instead ------------------------------------------------------------------------------------------------
 
 #define INSTEAD_LEAST_NS 20000
+#define INSTEAD_SHARE 16  // a part of the wait: who ran for less is not told
 #define STATE_PREEMPTED 256
+#define RUNS_KEPT 8  // of each CPU; a power of 2
 
-// The current thread leaves the CPU to `task`. Did it run half of the time, or more, in which that waited for the CPU?
-// The kernel keeps since when a thread has its CPU, or waits for one (sched_info): both on the CPU's own clock, so only
-// their difference says something here.
-static inline void tell_instead(u64 task, u32 tid, const struct thread_wait *t) {
-    u32 ran = (u32)current_ids();
-    u64 woken = t->woken_at > t->on_at ? t->woken_at : 0;
-    if (!ran || !wanted(KIND_INSTEAD) || !(woken || !t->state || t->state == STATE_PREEMPTED)) return;
-    u64 since = woken > t->off_at ? woken : t->off_at;
-    s64 waited = now_ns() - since;
-    if (!since || waited < INSTEAD_LEAST_NS) return;
-    u64 queued = pointer_at(task + O_TASK_QUEUED), arrived = pointer_at(bpf_get_current_task() + O_TASK_ARRIVAL);
-    if (!queued || !arrived) return;
-    s64 late = arrived - queued, ran_ns = late > 0 ? waited - late : waited;
-    if (ran_ns * 2 < waited) return;
+struct cpu_run {
+    u64 since, until;
+    u64 task;
+    u32 tid;
+};
+struct cpu_runs {
+    u64 since;  // which the thread at hand has its CPU
+    u64 next;
+    struct cpu_run of[RUNS_KEPT];
+};
+BPF_PERCPU_ARRAY(runs, struct cpu_runs, 1);
+
+// The current thread leaves the CPU.
+static inline void note_run(u64 task, u64 now) {
+    u32 zero = 0, ran = (u32)bpf_get_current_pid_tgid();
+    struct cpu_runs *r = runs.lookup(&zero);
+    if (!r) return;
+    if (ran && r->since) {
+        struct cpu_run *run = &r->of[r->next++ & (RUNS_KEPT - 1)];
+        run->since = r->since;
+        run->until = now;
+        run->task = task;
+        run->tid = ran;
+    }
+    r->since = now;
+}
+
+static inline void tell_run(const struct cpu_run *run, u32 tid, const struct thread_wait *t, u64 ran_ns) {
+    // A task that is gone may be another thread's memory by now.
+    if ((u32)pointer_at(run->task + O_TASK_PID) != run->tid) return;
     struct block_event *e = reserve_state(t, KIND_INSTEAD);
     if (!e) return;
     e->tid = tid;
-    e->pid = current_ids() >> 32;
-    e->args[0] = ran;
+    e->pid = (u32)pointer_at(run->task + O_TASK_TGID);
+    e->args[0] = run->tid;
     e->args[1] = ran_ns;
+    e->args[2] = run->until;
     e->level = t->level;
-    bpf_get_current_comm(e->comm, sizeof(e->comm));
+    bpf_probe_read_kernel(e->comm, sizeof(e->comm), (void *)(run->task + O_TASK_COMM));
     events.ringbuf_submit(e, RB_NO_WAKEUP);
 }
 
-#else
+// The thread gets its CPU. Who ran there while it waited?
+static inline void tell_instead(u32 tid, const struct thread_wait *t, u64 now) {
+    u32 zero = 0;
+    u64 woken = t->woken_at > t->on_at ? t->woken_at : 0;
+    if (!wanted(KIND_INSTEAD) || !(woken || !t->state || t->state == STATE_PREEMPTED)) return;
+    u64 since = woken > t->off_at ? woken : t->off_at;
+    if (!since || now < since + INSTEAD_LEAST_NS) return;
+    struct cpu_runs *r = runs.lookup(&zero);
+    if (!r) return;
+    u64 next = r->next;
+#pragma unroll
+    for (u32 i = 0; i < RUNS_KEPT; ++i) {  // from the oldest on
+        const struct cpu_run *run = &r->of[(next + i) & (RUNS_KEPT - 1)];
+        if (run->until <= since || run->tid == tid) continue;
+        u64 ran_ns = run->until - (run->since > since ? run->since : since);
+        if (ran_ns * INSTEAD_SHARE >= now - since) tell_run(run, tid, t, ran_ns);
+    }
+}
 
-static inline void tell_instead(u64 task, u32 tid, const struct thread_wait *t) {}
-
-#endif
-
-static inline void came_back(u64 task, u32 tid, struct thread_wait *t) {
-    tell_instead(task, tid, t);
+static inline void came_back(u64 task, u32 tid, struct thread_wait *t, u64 switched_at) {
+    tell_instead(tid, t, switched_at);
     if (t->lock) tell_lock(tid, t);
     struct block_event *e = reserve_state(t, KIND_OFF_CPU);
     u64 now = e ? e->ktime : now_ns();
@@ -111,6 +143,8 @@ int on_sched_switch(struct bpf_raw_tracepoint_args *ctx) {
     no_irq_here();
     u32 prev = (u32)bpf_get_current_pid_tgid();
     if (c->follow) in_tree(c);
+    u64 now = now_ns();
+    note_run(ctx->args[A_sched_switch_prev], now);
     struct thread_wait *t = prev ? thread_of(prev) : 0;
     if (t) {
 #ifdef A_sched_switch_state
@@ -118,14 +152,14 @@ int on_sched_switch(struct bpf_raw_tracepoint_args *ctx) {
 #else
         u32 state = (u32)pointer_at(ctx->args[A_sched_switch_prev] + O_TASK_STATE);
 #endif
-        t->off_at = now_ns();
+        t->off_at = now;
         t->state = state_of(ctx->args[0] & 1, state);
         if (t->lock) note_holder(t);
     }
     u64 task = ctx->args[A_sched_switch_next];
     u32 next = (u32)pointer_at(task + O_TASK_PID);
     t = next ? thread_of(next) : 0;
-    if (t) came_back(task, next, t);
+    if (t) came_back(task, next, t, now);
     return 0;
 }
 

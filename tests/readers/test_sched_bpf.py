@@ -13,7 +13,7 @@ from opline._core import Core
 
 FROM_BPF = {
     "sched:off_cpu": ("tid", "off_at", "prev_state", "woken_at", "waker_tid"),
-    "sched:ran_instead": ("tid", "ran_tid", "ran_ns"),
+    "sched:ran_instead": ("tid", "ran_tid", "ran_ns", "ran_until"),
     "sched:lock_wait": ("tid", "off_at", "lock", "lock_flags", "holder_tid"),
     "sched:lost": ("until", "count"),
     "block:lost": ("count",),
@@ -90,9 +90,30 @@ def test_bpf_says_who_ran_instead(at: int, ran_ns: int, begin: int, instead: int
     bpf.event(10, "sched:off_cpu", tid=5, off_at=2, prev_state=1, woken_at=4, waker_tid=9)
     if begin < 25:
         bpf.op(begin, 40)
-    bpf.event(at, "sched:ran_instead", tid=5, ran_tid=8, ran_ns=ran_ns)
+    bpf.event(at, "sched:ran_instead", tid=5, ran_tid=8, ran_ns=ran_ns, ran_until=0)  # as it was told first
     if begin > 25:
         bpf.op(begin, 40)
+    bpf.event(34, "sched:off_cpu", tid=5, off_at=25, prev_state=256, woken_at=0, waker_tid=-1)
+    bpf.end()
+    (wait,) = bpf.tables()["waits"]
+    assert (wait["kind"], wait["instead_tid"]) == ("cpu", instead)
+
+
+@pytest.mark.parametrize(
+    ("runs", "instead"),
+    [
+        ([(6, 25, 28), (7, 28, 30), (6, 30, 32), (7, 32, 34)], 6),  # two that took turns, for 5 and 4 of 9 ns
+        ([(7, 25, 28), (6, 28, 30), (7, 30, 32)], 7),
+        ([(6, 20, 27), (7, 29, 33)], 7),  # the first ran before, too
+        ([(6, 26, 29), (7, 30, 32)], None),  # nobody is told of 4 ns
+    ],
+)
+def test_who_ran_longest_of_several_is_named(runs: list[tuple[int, int, int]], instead: int | None) -> None:
+    bpf = FromBpf()
+    bpf.event(10, "sched:off_cpu", tid=5, off_at=2, prev_state=1, woken_at=4, waker_tid=9)
+    bpf.op(20, 40)
+    for tid, since, until in runs:
+        bpf.event(34, "sched:ran_instead", tid=5, ran_tid=tid, ran_ns=until - since, ran_until=until)
     bpf.event(34, "sched:off_cpu", tid=5, off_at=25, prev_state=256, woken_at=0, waker_tid=-1)
     bpf.end()
     (wait,) = bpf.tables()["waits"]

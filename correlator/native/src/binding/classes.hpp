@@ -110,14 +110,14 @@ struct WakerSlots {
 struct SchedSlots {
     Wake wake = Wake::kWaking;
     std::int32_t tid = kNoSlot, prev_tid = kNoSlot, prev_state = kNoSlot, next_tid = kNoSlot, cpu = kNoSlot;
-    std::int32_t off_at = kNoSlot, woken_at = kNoSlot;  // kOffCpu
-    std::int32_t level = kNoSlot;                       // and kFollow
-    std::int32_t ran_ns = kNoSlot;                      // kRanInstead
-    std::int32_t lock = kNoSlot, lock_flags = kNoSlot;  // kLockWait
-    WakerSlots waker;                                   // kOffCpu
-    bool loses = false;                                 // kCollectorLost: threads' states may be among what is missing
-    std::int32_t since = kNoSlot;                       // what is missing is of requests since then
-    std::int32_t until = kNoSlot;                       // up to this time; else the event's
+    std::int32_t off_at = kNoSlot, woken_at = kNoSlot;   // kOffCpu
+    std::int32_t level = kNoSlot;                        // and kFollow
+    std::int32_t ran_ns = kNoSlot, ran_until = kNoSlot;  // kRanInstead
+    std::int32_t lock = kNoSlot, lock_flags = kNoSlot;   // kLockWait
+    WakerSlots waker;                                    // kOffCpu
+    bool loses = false;                                  // kCollectorLost: threads' states may be among what is missing
+    std::int32_t since = kNoSlot;                        // what is missing is of requests since then
+    std::int32_t until = kNoSlot;                        // up to this time; else the event's
 };
 
 // Who a thread is. kTold: its start is a field; kNow: it begins; kBefore: it has begun, nobody says when.

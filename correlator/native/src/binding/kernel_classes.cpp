@@ -54,6 +54,7 @@ void bind_ran_instead(BoundClass &c, Slots &slots) {
     c.tid_slot = slots.want("ran_tid");
     c.comm_slot = slots.want("ran_comm");
     c.sched.ran_ns = slots.want("ran_ns");
+    c.sched.ran_until = slots.want("ran_until");
 }
 
 void bind_lock_wait(BoundClass &c, Slots &slots) {

@@ -68,7 +68,9 @@ inline void note_state(SchedTimelines &sched, CpuRuns &runs, ToldRuns &told, con
         sched.on_switch(host, ev.cpu, ev.ts_ns, number(s.prev_tid), number_in(ev, s.prev_state, -1), next_tid);
         runs.on_switch(host, ev.cpu, ev.ts_ns, next_tid, by.comm);
     } else if (cls.kind == ClassKind::kRanInstead) {
-        told.add(host, number(s.tid), ev.ts_ns, {by.tid, by.comm}, number_in(ev, s.ran_ns, 0));
+        const std::int64_t until_ns = threads.hosts.time(host, number_in(ev, s.ran_until, 0));
+        told.add(host, number(s.tid), until_ns > 0 ? until_ns : ev.ts_ns, {by.tid, by.comm},
+                 number_in(ev, s.ran_ns, 0));
     } else if (cls.kind == ClassKind::kSchedWake) {
         if (ev.cpu < kNoWakerCpu) by.cpu = static_cast<std::uint16_t>(ev.cpu);
         sched.on_wake(host, ev.ts_ns, s.wake, number(s.tid), by);

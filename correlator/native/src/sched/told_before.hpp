@@ -30,6 +30,13 @@ class ToldBefore {
         const auto next = after(*told, until_ns);
         return next == told->begin() ? nullptr : &*std::prev(next);
     }
+    // All after `since_ns` and up to then.
+    template <class Each>  // void(const ToldAt &)
+    void each(std::uint32_t host, std::int64_t tid, std::int64_t since_ns, std::int64_t until_ns, Each each) const {
+        const Told *told = threads_.find(host_key(host, tid));
+        if (!told) return;
+        for (auto at = after(*told, since_ns); at != told->end() && at->at_ns <= until_ns; ++at) each(*at);
+    }
     // Nobody asks about what was before.
     void forget_before(std::int64_t ns) {
         threads_.for_each([ns](std::uint64_t, Told &told) { told.erase(told.begin(), after(told, ns)); });

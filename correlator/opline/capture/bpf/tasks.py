@@ -67,15 +67,4 @@ def states(btf: Btf) -> dict[str, int] | None:
         found["A_sched_switch_state"] = state
     else:
         found["O_TASK_STATE"] = btf.offset("task_struct", "__state") or btf.offset("task_struct", "state")
-    known = all_known(found)
-    return known | (_arrivals(btf) or {}) if known is not None else None
-
-
-def _arrivals(btf: Btf) -> dict[str, int] | None:
-    """Offsets of since when a thread has its CPU, and waits for one; None where this kernel does not keep that."""
-    return all_known(
-        {
-            "O_TASK_ARRIVAL": btf.offset("task_struct", "sched_info.last_arrival"),
-            "O_TASK_QUEUED": btf.offset("task_struct", "sched_info.last_queued"),
-        }
-    )
+    return all_known(found)

@@ -79,7 +79,7 @@ def folded(file: Path, numbers: int) -> dict[str, tuple[int, ...]]:
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The slow ops wait 900 us each for the journal, all of them 10 us for a CPU."""
-    monkeypatch.setattr(wait_stacks, "_stacks", lambda run: Stacks(200_000, 0, 0, (), (), {7: STACK}))
+    monkeypatch.setattr(wait_stacks, "_stacks", lambda run: Stacks(True, 200_000, 0, 0, (), (), {7: STACK}))
     built = waiting(JOURNAL)
     for row in built.rows["waits"]:
         if row["kind"] == "device":

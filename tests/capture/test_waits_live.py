@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -225,6 +228,32 @@ def test_every_stack_that_a_record_names_is_there(with_stacks: Recorded) -> None
     named = {wait[which] for wait in with_stacks.waits for which in ("stack", "waker_stack")} - {-1}
     assert named <= set(with_stacks.stacks.of)
     assert all(stack.frames for stack in with_stacks.stacks.of.values())
+
+
+def collector_of(run: Path) -> int:
+    """The process that writes the run's stacks.json."""
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if str(run / "stacks.json").encode() in place.read_bytes().split(b"\0"):
+                return int(place.parent.name)
+    raise AssertionError("no collector")
+
+
+def test_a_collector_that_is_killed_leaves_stacks(tmp_path: Path, program: Path, with_stacks: Recorded) -> None:
+    assert with_stacks.stacks is not None and with_stacks.stacks.ended
+    opline, run = str(Path(sys.executable).with_name("opline")), tmp_path / "run"
+    argv = [opline, "record", "-o", str(run), "--model", "syscalls", "--stacks", "0", "--"]
+    argv += [str(program), "timer", "x", "10000"]
+    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as recorder:
+        until = time.monotonic() + 60
+        while not (run / "stacks.json").exists() and time.monotonic() < until and recorder.poll() is None:
+            time.sleep(0.05)
+        os.kill(collector_of(run), signal.SIGKILL)
+        recorder.terminate()
+    found = read_stacks(run / "stacks.json")
+    assert not found.ended and found.causes
+    told = {found.causes[stack.cause][0] for stack in found.of.values() if stack.cause is not None}
+    assert "sleep" in told
 
 
 def test_without_chains_the_commands_threads_are_in_it_alone(tmp_path: Path, program: Path) -> None:

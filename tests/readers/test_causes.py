@@ -88,6 +88,9 @@ def test_the_file_is_read(tmp_path: Path) -> None:
     path.write_text(json.dumps(document()))
     found = read_stacks(path)
     assert found.of == {3: Stack(0, None, False, ("blkdev_issue_flush+0x1",))}
+    assert found.ended
+    path.write_text(json.dumps({**document(), "ended": False}))
+    assert not read_stacks(path).ended
     assert found.causes == (("flush", "device"),) and (found.threshold_ns, found.left_out) == (200000, 5)
 
 

@@ -74,7 +74,8 @@ def _why_not(stacks: Stacks | None) -> str:
         return ": the recording has no stacks.json, or is not there. `opline record` takes stacks through BPF."
     short = [f"waits of less than {duration(stacks.threshold_ns)}"] if stacks.threshold_ns else []
     beyond = [f"{count_of(stacks.left_out, 'wait')} beyond the budget"] if stacks.left_out else []
-    return f"; without: {', '.join(['waits for a CPU', *short, *beyond])}"
+    late = [] if stacks.ended else ["waits at the end, as the recorder was killed"]
+    return f"; without: {', '.join(['waits for a CPU', *short, *beyond, *late])}"
 
 
 def _rows(run: Run, sides: str = _ALL) -> Iterator[tuple[Any, ...]]:

@@ -3,6 +3,7 @@
 ``waker_stack``), with the kind of wait that each tells.
 
     {"schema": "opline-stacks", "version": 1,
+     "ended": true,                              false: the recorder was killed, and later stacks are missing
      "threshold_ns": 200000,                     shorter waits have no stacks
      "lost": 0,                                  stacks that found no room
      "left_out": 0,                              waits without stacks: too many within a second
@@ -43,6 +44,7 @@ class Stack(Value):
 class Stacks(Value):
     """The stacks of a recording by their numbers; kinds are (name, group)."""
 
+    ended: bool
     threshold_ns: int
     lost: int
     left_out: int
@@ -78,7 +80,8 @@ def read_stacks(path: Path) -> Stacks:
             raise ValueError
         causes, ends = (tuple((str(n), str(g)) for n, g in found[which]) for which in ("causes", "ends"))
         of = {int(number): _stack(one, len(causes), len(ends)) for number, one in found["stacks"].items()}
-        return Stacks(int(found["threshold_ns"]), int(found["lost"]), int(found["left_out"]), causes, ends, of)
+        ended = bool(found.get("ended", True))  # once it was only written at the end
+        return Stacks(ended, int(found["threshold_ns"]), int(found["lost"]), int(found["left_out"]), causes, ends, of)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise OplineError(f"{path} is not a stacks.json of version {VERSION}: the recording is damaged.") from error
 

@@ -257,6 +257,11 @@ class Collector:
         """Why stacks that are wanted can't be taken, in a few words; None: they can, or aren't wanted."""
         return None if self._stacks is None else self._stacks.why
 
+    def look(self) -> None:
+        """To be called now and then: what is kept until the end is written as far as it is there."""
+        if self._stacks is not None and self._stacks.why is None:
+            self._stacks.look(self._bridge.bpf)
+
     def follow(self, pid: int) -> None:
         """Record this process and its descendants, from its next call, switch, fork or exec on."""
         self._bridge.follow(pid)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Kernel stacks of waits: the program that takes them (tracepoints/stacks.bpf.c), and ``stacks.json``, into which they
-go with the names of their functions and the kind of wait when the recording ends (:mod:`opline.readers.stacks`).
+go with the names of their functions and the kind of wait (:mod:`opline.readers.stacks`). The file is written while the
+recording goes on, too, whenever there are new stacks: a recorder that is killed leaves most of them.
 
 The program asks for the stack of another thread, which only programs may that know their arguments' types
 (BPF_TRACE_RAW_TP, Linux 5.5).
@@ -9,6 +10,7 @@ The program asks for the stack of another thread, which only programs may that k
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,9 @@ THRESHOLD_NS = 200_000  # shorter waits have no stacks
 PROGRAM = "stacks_sched_waking"
 _FRAMES = 32
 _MOST = 8192  # different stacks
+
+_LOOK_NS = 1_000_000_000  # the least time from one look for new stacks to the next
+_QUIET = 50  # writing the file takes that part of the time at most, while the recording goes on
 
 _OWN_FRAMES = ("bpf_prog_", "bpf_trace_run", "__bpf_trace_", "__traceiter_")  # of the program itself, above a waker's
 
@@ -48,6 +53,9 @@ class WaitStacks:
         self._type = btf.tracepoint_type(TRACEPOINT)
         self.why: str | None = None
         self.definitions: dict[str, int] = {}
+        self._named: dict[int, str] = {}
+        self._written = 0  # so many stacks
+        self._next_ns = 0  # when to look for new ones
         if self._type is None or not kernel.known_here():
             self.why = "its BTF does not describe the tracepoint"
         else:
@@ -64,37 +72,50 @@ class WaitStacks:
             return False
         return True
 
-    def write(self, bpf: Loaded) -> dict[str, Any]:
+    def look(self, bpf: Loaded) -> None:
+        """Write the file if there are new stacks, and the last time is long enough ago. Never raises."""
+        begun = time.monotonic_ns()
+        if begun < self._next_ns:
+            return
+        taken = sum(int(cpu.stacks) for cpu in bpf.maps["cpus"].values())
+        if taken > self._written:
+            self.write(bpf, ended=False)
+            self._written = taken
+        self._next_ns = begun + max(_LOOK_NS, _QUIET * (time.monotonic_ns() - begun))
+
+    def write(self, bpf: Loaded, ended: bool = True) -> dict[str, Any]:
         """Write the file; for the report: ``stacks``, how many there are, or ``stacks_unwritten``, why the file is
-        missing. Never raises: the rest of the report is worth having.
+        missing. ``ended``: no more come. Never raises: the rest of the report is worth having.
         """
         file = self._wish.file
         try:
-            found = _document(bpf, self._wish.threshold_ns)
+            found = self._document(bpf, ended)
             with Folder(file.parent) as folder:
                 folder.write(file.name, json.dumps(found) + "\n", TRACERS)
         except OSError as error:
             return {"stacks_unwritten": f"{file}: {error.strerror}"}
         return {"stacks": len(found["stacks"])}
 
-
-def _document(bpf: Loaded, threshold_ns: int) -> dict[str, Any]:
-    found: dict[int, dict[str, Any]] = {}
-    stacks = list(bpf.maps["stacks"].values())
-    cpus = list(bpf.maps["cpus"].values())
-    named = names(address for stack in stacks for address in stack.frames if address) if stacks else {}
-    for stack in stacks:
-        frames = [named[address] for address in stack.frames if address]
-        frames = [frame for frame in frames if not frame.startswith(_OWN_FRAMES)]
-        end, interrupt = end_of(frames)
-        found[int(stack.number)] = {"cause": cause_of(frames), "end": end, "interrupt": interrupt, "frames": frames}
-    return {
-        "schema": SCHEMA,
-        "version": VERSION,
-        "threshold_ns": threshold_ns,
-        "lost": sum(int(cpu.lost_stacks) for cpu in cpus),
-        "left_out": sum(int(cpu.stacks_left_out) for cpu in cpus),
-        "causes": [[kind.name, kind.group] for kind in CAUSES],
-        "ends": [[kind.name, kind.group] for kind in ENDS],
-        "stacks": {str(number): found[number] for number in sorted(found)},
-    }
+    def _document(self, bpf: Loaded, ended: bool) -> dict[str, Any]:
+        found: dict[int, dict[str, Any]] = {}
+        stacks = list(bpf.maps["stacks"].values())
+        cpus = list(bpf.maps["cpus"].values())
+        new = {address for stack in stacks for address in stack.frames if address} - self._named.keys()
+        if new:
+            self._named |= names(new)
+        for stack in stacks:
+            frames = [self._named[address] for address in stack.frames if address]
+            frames = [frame for frame in frames if not frame.startswith(_OWN_FRAMES)]
+            end, interrupt = end_of(frames)
+            found[int(stack.number)] = {"cause": cause_of(frames), "end": end, "interrupt": interrupt, "frames": frames}
+        return {
+            "schema": SCHEMA,
+            "version": VERSION,
+            "ended": ended,
+            "threshold_ns": self._wish.threshold_ns,
+            "lost": sum(int(cpu.lost_stacks) for cpu in cpus),
+            "left_out": sum(int(cpu.stacks_left_out) for cpu in cpus),
+            "causes": [[kind.name, kind.group] for kind in CAUSES],
+            "ends": [[kind.name, kind.group] for kind in ENDS],
+            "stacks": {str(number): found[number] for number in sorted(found)},
+        }

@@ -181,11 +181,8 @@ def _collect(options: argparse.Namespace) -> None:
     if isinstance(collector, bpf.Collector) and options.follow_fd is not None:
         follow(collector, options.follow_fd)
     ending = (signal.SIGTERM, signal.SIGINT)  # SIGINT is ignored where it shall not end us
-    if isinstance(collector, bpf.Collector):
-        signal.sigwait(ending)
-    else:
-        while signal.sigtimedwait(ending, WINDOW_NS / 1e9) is None:
-            collector.look()
+    while signal.sigtimedwait(ending, WINDOW_NS / 1e9) is None:
+        collector.look()
     stopping = time.monotonic_ns()
     counts = collector.finish()
     _say(

@@ -7,11 +7,13 @@ grey is the luminance.
 
 from __future__ import annotations
 
-from itertools import combinations
+import re
+from itertools import combinations, product
 
 import pytest
 
 from opline_analyses.base.colours import HUES, STATES, shades
+from opline_analyses.report.document import asset
 
 Vision = tuple[tuple[float, float, float], ...]
 VISIONS: dict[str, Vision] = {
@@ -77,3 +79,18 @@ def test_the_hues_of_kinds_stay_apart(name: str) -> None:
 def test_no_shade_of_a_wait_looks_like_time_at_the_device(name: str) -> None:
     nearest = min(apart(wait, device, VISIONS[name]) for wait in shades("wait") for device in shades("device"))
     assert nearest > 1.5 * AT_A_GLANCE
+
+
+@pytest.mark.parametrize("name", VISIONS)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_more_and_fewer_ops_than_the_other_run_stay_apart(theme: str, name: str) -> None:
+    """Any colour of one side from any of the other, and all of them from the ground."""
+    told = re.search(rf"{theme}: {{ less: \[(.*?)\], more: \[(.*?)\] }}", asset("scales.js"))
+    assert told
+    less, more = (re.findall(r"#\w{6}", side) for side in told.groups())
+    assert len(less) == len(more) == 4
+    ground = re.findall(r"--plot: (#\w{6});", asset("page.css"))[theme == "dark"]
+    assert min(apart(a, b, VISIONS[name]) for a, b in product(less, more)) > AT_A_GLANCE
+    assert min(apart(colour, ground, VISIONS[name]) for colour in less + more) > AT_A_GLANCE
+    strengths = [[apart(colour, ground, VISIONS[name]) for colour in side] for side in (less, more)]
+    assert strengths == [sorted(side) for side in strengths], "more difference, further from the ground"

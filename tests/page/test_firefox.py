@@ -64,6 +64,15 @@ def test_its_numbers_are_the_runs(
     assert firefox.errors == []
 
 
+def test_the_difference_of_two_runs(firefox: Firefox, run_of: RunOf, tmp_path: Path) -> None:
+    runs = [run_of("demo-qd4"), run_of("demo-kernel")]
+    assert main(["report", *(str(run.path) for run in runs), "-o", str(tmp_path / "page.html")]) == 0
+    firefox.open(tmp_path / "page.html")
+    ops = [sum(bool(row["complete"]) for row in run.rows("ops")) for run in runs]
+    assert firefox.ask("opline.page.difference.bins.cells.reduce((a, b) => a + b, 0)") == ops[1] - ops[0]
+    assert firefox.errors == []
+
+
 def test_names_are_text(firefox: Firefox, tmp_path: Path) -> None:
     run = hostile_run(tmp_path / "<b>run")
     assert main(["report", str(run), "-o", str(tmp_path / "page.html")]) == 0

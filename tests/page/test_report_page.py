@@ -316,44 +316,6 @@ def test_no_digit_of_a_long_time_is_lost(
     assert re.sub(r"\D", "", told.split("unattributed =")[1].split("ns")[0]) == str(length + op)
 
 
-def test_two_runs_stand_on_the_same_axes(tmp_path: Path, demo: Correlated, opened: Callable[..., Page]) -> None:
-    other = hostile_run(tmp_path / "other")
-    page = opened(demo.path, against=other)
-    assert page.ask("opline.page.heats.map(h => h.bins.sum + h.bins.over + h.bins.under)") == [
-        len(demo.rows("ops")),
-        40,
-    ]
-    axes = page.ask("opline.page.heats.map(h => [h.axis, h.time])")
-    assert axes[0] == axes[1]
-    both = page.ask(
-        "[...document.querySelectorAll('#stages tbody tr')].map(r => [r.dataset.stage, r.dataset.rest, r.dataset.sum])"
-    )
-    for column, run in ((1, demo.path), (2, other)):
-        expected = {shown(name): total for name, total in stage_sums(run, "true")[2].items()}
-        assert {row[0]: int(row[column]) for row in both if row[column] != "0"} == expected
-    assert "block requests per op" in page.ask("document.getElementById('comparison-text').textContent")
-    page.press("r")
-    assert page_sums(page)[0] == 40
-    page.press("j")
-    assert page.ask("opline.page.runs[1].opIds[opline.page.open]") == 39
-
-
-def test_another_run_has_no_open_op_that_nobody_chose(
-    demo: Correlated, opened: Callable[..., Page], run_of: RunOf
-) -> None:
-    page = opened(demo.path, against=run_of("demo-kernel").path)
-    page.press("j")
-    assert page.ask("[opline.state.run, opline.state.op !== null, opline.page.open !== null]") == [0, True, True]
-    page.ask("[...document.querySelectorAll('button')].filter(b => b.textContent === 'mark these ops')[1].click()")
-    nothing = "[opline.state.run, opline.state.op, opline.page.open, opline.page.list.opened]"
-    assert page.ask(nothing) == [1, None, None, None]
-    assert page.ask("document.querySelector('.oprow[aria-selected=true]')") is None
-    page.press("j")
-    assert page.ask("opline.state.op !== null")
-    page.ask("opline.update({ region: null, run: 0 })")  # as a click on nothing in the other run's picture
-    assert page.ask(nothing) == [0, None, None, None]
-
-
 def test_a_long_name_is_cut_and_stays_a_name(run_of: RunOf, opened: Callable[..., Page]) -> None:
     """Ceph's stages without a name of their own are called by two points: longer than their column."""
     page = opened(run_of("ctf-deb12-uprobes-qd16").path)

@@ -34,8 +34,8 @@ drawn, and count with --tainted. Above some 100 000 ops each op is drawn at 1 us
 and 1 % of its latency, and sums are exact along the page's cells. Up to 12 000
 ops, the slowest among them, are in detail.
 
-With RUN2 the page has both runs on the same axes, their stages side by side,
-and the verdicts of `opline compare`.
+With RUN2 the page has both runs on the same axes, the heat map of their
+difference, their stages side by side, and the verdicts of `opline compare`.
 
 examples:
   opline report run1 -o run1.html

@@ -24,9 +24,9 @@ from opline_analyses.report.data import PageData
 
 #: In this order: a module uses what stands before it.
 MODULES = (
-    "dom.js", "format.js", "decode.js", "data.js", "state.js", "scales.js", "quantiles.js", "pointer.js", "heat.js",
-    "sorting.js", "stages.js", "who.js", "list.js", "served.js", "asked.js", "copy.js", "zoom.js", "waterfall.js",
-    "lanes.js", "threads.js", "devices.js", "facts.js", "search.js", "notes.js", "main.js",
+    "dom.js", "format.js", "decode.js", "data.js", "state.js", "scales.js", "cells.js", "quantiles.js", "pointer.js",
+    "heat.js", "difference.js", "sorting.js", "stages.js", "who.js", "list.js", "served.js", "asked.js", "copy.js",
+    "zoom.js", "waterfall.js", "lanes.js", "threads.js", "devices.js", "facts.js", "search.js", "notes.js", "main.js",
 )  # fmt: skip
 _IMPORT = re.compile(r"^import (\{[^}]*\}) from '\./([a-z]+)\.js';$", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class) (\w+))", re.MULTILINE)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The heat map of all ops: time × latency. No op is lost: what lies beyond the axis is counted in rows of its own, and
 // the cells' sum is printed. Marking a region calls ``onRegion``, a click ``onPick``.
+import { cellsOf, sumOf } from './cells.js';
 import { el, fit, name, themed } from './dom.js';
 import { count, duration, exact } from './format.js';
 import { drawCells, hatch, linearTicks, logTicks, ramp } from './scales.js';
@@ -12,14 +13,14 @@ export const LEFT = 76;
 export const RIGHT = 104;
 const TOP = 34;
 const BOTTOM = 40;
-const HEIGHT = 300;
+export const HEIGHT = 300;
 const FEW_PER_BIN = 40;
 /** Percentiles with their dashes, and how many ops a bin needs.
  * @type {[string, number[], number][]} */
 const LINES = [['p50', [], 5], ['p90', [6, 3], 10], ['p99', [1.5, 3], 20]];
 
 /** The axis of values that all runs share: {low, high, linear}, ns. */
-export function axisOf(runs) {
+function axisOf(runs) {
   let low = Infinity;
   let high = 0;
   const some = [];
@@ -46,6 +47,19 @@ export function axisOf(runs) {
     return { low: 0, high: Math.min(high * 1.02 + 1, usual * 1.5 + 1), linear: true };
   }
   return { low: Math.max(1, low) / 1.08, high: Math.max(high, 2) * 1.08, linear: false };
+}
+
+/** Draws the heat maps on the same axes, with the same colour for the same number of ops, and their difference. */
+export function drawHeats({ runs, heats, difference }, time) {
+  const axis = axisOf(runs);
+  const most = Math.max(...heats.map((h) => h.shownIn(time)));
+  for (const h of heats) h.count(axis, time, most);
+  const densest = Math.max(...heats.map((h) => h.bins.cells.reduce((a, b) => Math.max(a, b), 0)));
+  for (const h of heats) {
+    h.draw(densest);
+    if (h.run.asked) h.run.look(time, h.box.width / 2);
+  }
+  difference?.draw(heats);
 }
 
 export class Heat {
@@ -98,58 +112,29 @@ export class Heat {
     return axis.linear ? axis.low + share * (axis.high - axis.low) : axis.low * (axis.high / axis.low) ** share;
   }
 
-  /** Counts the ops of the shown time into cells. */
-  bin() {
-    const { run, box, axis } = this;
-    const { weight } = run;
-    const from = run.firstAt(this.time[0]);
-    const to = run.firstAt(this.time[1]);
-    const shown = run.asked ? run.shown : to - from;
-    const size = shown < 8000 ? 5 : shown < 50000 ? 3 : 2;
-    const columns = Math.max(1, Math.round(box.width / size));
-    const rows = Math.max(1, Math.round(box.height / size));
-    const cells = new Float64Array(columns * rows);
-    const counts = new Float64Array(columns * rows);
-    const tainted = new Set();
-    const above = new Float64Array(columns);
-    const below = new Float64Array(columns);
-    const most = new Float64Array(columns).fill(-1);
-    const histogram = new Float64Array(rows);
-    const low = axis.linear ? axis.low : Math.log10(axis.low);
-    const scale = rows / ((axis.linear ? axis.high : Math.log10(axis.high)) - low);
-    const values = axis.linear ? run.values : run.log;
-    const perColumn = columns / (this.time[1] - this.time[0]);
-    let drawn = 0;
-    let without = run.asked ? run.drawn.without : 0;
-    for (let i = from; i < to; i++) {
-      if (!run.visible[i]) continue;
-      const value = run.values[i];
-      const n = weight ? weight[i] : 1;
-      if (Number.isNaN(value)) { without += n; continue; }
-      const c = Math.min(columns - 1, Math.floor((run.begin[i] - this.time[0]) * perColumn));
-      if (value > most[c]) most[c] = value;
-      const r = Math.floor((values[i] - low) * scale);
-      if (r >= rows) { above[c] += n; continue; }
-      if (r < 0) { below[c] += n; continue; }
-      const at = c * rows + r;
-      cells[at] += state.waited ? value * n : n;
-      counts[at] += n;
-      histogram[r] += n;
-      drawn += n;
-      if (run.tainted[i]) tainted.add(at);
-    }
-    const sum = (array) => array.reduce((a, b) => a + b, 0);
-    this.bins = { from, to, columns, rows, cells, counts, above, below, most, histogram, tainted, drawn, without,
-      sum: sum(counts), over: sum(above), under: sum(below), used: counts.reduce((n, v) => n + (v > 0 ? 1 : 0), 0) };
-    this.bins.visible = run.visibleCount;
-    this.bins.outside = run.visibleCount - drawn - without - this.bins.over - this.bins.under;
-    this.percentiles = this._percentiles(from, to);
+  /** Counts the ops of the shown time into cells; ``most`` ops at once are shown by any heat map of the page. */
+  bin(most) {
+    const { run, box } = this;
+    const size = most < 8000 ? 5 : most < 50000 ? 3 : 2;
+    const counted = cellsOf(run, this.time, this.axis, Math.max(1, Math.round(box.width / size)),
+      Math.max(1, Math.round(box.height / size)));
+    const { drawn, without } = counted;
+    const [over, under] = [sumOf(counted.above), sumOf(counted.below)];
+    this.bins = { ...counted, sum: sumOf(counted.counts), over, under, visible: run.visibleCount,
+      used: counted.counts.reduce((n, v) => n + (v > 0 ? 1 : 0), 0),
+      outside: run.visibleCount - drawn - without - over - under };
+    this.percentiles = this._percentiles(counted.from, counted.to);
+  }
+
+  /** How many ops begin in the time shown. */
+  shownIn(time) {
+    return this.run.asked ? this.run.shown : this.run.firstAt(time[1]) - this.run.firstAt(time[0]);
   }
 
   _percentiles(from, to) {
     const { run, box } = this;
-    const shown = run.asked ? run.shown : to - from;
-    const wanted = Math.max(1, Math.min(Math.round(box.width / 6), Math.floor(shown / FEW_PER_BIN)));
+    const few = Math.floor(this.shownIn(this.time) / FEW_PER_BIN);
+    const wanted = Math.max(1, Math.min(Math.round(box.width / 6), few));
     const width = (this.time[1] - this.time[0]) / wanted;
     const lines = [];
     for (let b = 0, i = from; b < wanted; b++) {
@@ -161,25 +146,30 @@ export class Heat {
     return lines;
   }
 
-  draw(axis, time) {
+  /** Counts the ops anew, on these axes. */
+  count(axis, time, most) {
     this.axis = axis;
     this.time = time;
     this.width = this.section.clientWidth;
-    this.bin();
+    this.bin(most);
+  }
+
+  /** Draws what was counted; ``densest``: the cell with the darkest colour of all heat maps of the page. */
+  draw(densest) {
     const context = fit(this.canvas, this.width, HEIGHT);
     const { box, bins, run } = this;
     const ink = themed('--ink');
     context.font = '12px system-ui, sans-serif';
     context.fillStyle = themed('--plot');
     context.fillRect(box.x, box.y, box.width, box.height);
-    this._grid(context, box, axis);
+    this.grid(context);
     this._lost(context, box);
     const dark = themed('--dark') === '1';
-    const most = drawCells(context, bins.cells, bins.columns, bins.rows, box, ramp(dark));
+    drawCells(context, bins.cells, bins.columns, bins.rows, box, ramp(dark), densest);
     this._tainted(context, box);
     this._lines(context, box, ink, dark);
     this._rows(context, box);
-    this._legend(context, box, most, dark);
+    this._legend(context, box, densest, dark);
     const shownMax = run.asked ? run.drawn.most_ns : bins.most.reduce((a, b) => Math.max(a, b), -1);
     const parts = [`${count(bins.sum)} of ${count(bins.visible)} ops in ${count(bins.used)} cells`,
       `${count(bins.over)} above, ${count(bins.under)} below the axis`];
@@ -199,7 +189,8 @@ export class Heat {
     this.drawOver();
   }
 
-  _grid(context, box, axis) {
+  grid(context) {
+    const { box, axis } = this;
     context.strokeStyle = themed('--grid');
     context.fillStyle = themed('--soft');
     context.lineWidth = 1;

@@ -6,7 +6,8 @@ import { count, duration } from './format.js';
 import { AskedRun } from './asked.js';
 import { Run } from './data.js';
 import { fromHash, hashOf, onChange, state, update } from './state.js';
-import { Heat, axisOf } from './heat.js';
+import { Heat, drawHeats } from './heat.js';
+import { Difference } from './difference.js';
 import { drawStages } from './stages.js';
 import { drawWho } from './who.js';
 import { OpList } from './list.js';
@@ -17,7 +18,7 @@ import { wireSearch } from './search.js';
 import { askNote, listNotes, markNotes } from './notes.js';
 import { drawFacts, drawFollowed, drawHeader, drawTables, drawWhy } from './facts.js';
 
-const page = { runs: [], heats: [], list: null, open: null, selected: null, sums: null };
+const page = { runs: [], heats: [], difference: null, list: null, open: null, selected: null, sums: null };
 const current = () => page.runs[state.run];
 const wholeTime = () => {
   const begin = ({ first_ns: ns, tick_ns: tick }) => ns - (ns % (tick ?? 1)); // of a page that holds begins in ticks
@@ -123,11 +124,7 @@ function draw(changed) {
     select();
   }
   if (heat) {
-    const axis = axisOf(page.runs);
-    for (const h of page.heats) {
-      h.draw(axis, timeShown());
-      if (h.run.asked) h.run.look(timeShown(), h.box.width / 2);
-    }
+    drawHeats(page, timeShown());
     drawTables(page.heats);
   }
   if (any('checks', 'grown')) { drawHeader(page.runs); drawFacts(page.runs); }
@@ -351,6 +348,7 @@ async function start() {
     onTime: setTime,
     open: () => (state.run === k ? page.open : null),
   }));
+  if (page.runs.length > 1) page.difference = new Difference(byId('heats'), (run, region) => update({ run, region }));
   drawHeader(page.runs);
   drawFollowed(page.runs);
   drawFacts(page.runs);

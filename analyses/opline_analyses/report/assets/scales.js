@@ -40,11 +40,28 @@ export function ramp(dark) {
   });
 }
 
-/** Draws counts (columns × rows, the first row at the bottom) into a box; the colour is by the square root. */
-export function drawCells(context, cells, columns, rows, box, colours) {
-  let most = 0;
-  for (const n of cells) if (n > most) most = n;
-  if (!most) return 0;
+/** The four colours of a difference, from little to much: any of ``less`` is darker than any of ``more``, so that they
+ * stay apart without red, without green and in grey.
+ */
+const SIGNED = {
+  light: { less: ['#4F7FA8', '#2F6496', '#154A80', '#06285A'], more: ['#F5CF8A', '#F0BB5C', '#E8A840', '#D98A10'] },
+  dark: { less: ['#2A4E78', '#33618F', '#3D74A8', '#4A88C0'], more: ['#C99A4A', '#DDB05A', '#F0C86E', '#FFE3A0'] },
+};
+
+/** The colours of a difference for one theme: {less, more}, four each, as CSS writes them. */
+export const signedColours = (dark) => SIGNED[dark ? 'dark' : 'light'];
+
+/** The colour of a difference of which the greatest is ``most``; by the logarithm. */
+export function signedColour(colours, difference, most) {
+  const step = Math.min(3, Math.floor((4 * Math.log1p(Math.abs(difference))) / Math.log1p(most)));
+  return (difference < 0 ? colours.less : colours.more)[step];
+}
+
+/** Draws counts (columns × rows, the first row at the bottom) into a box; the colour is by the square root of the share
+ * of ``most``.
+ */
+export function drawCells(context, cells, columns, rows, box, colours, most) {
+  if (!most) return;
   const image = new ImageData(columns, rows);
   const pixels = new Uint32Array(image.data.buffer);
   for (let c = 0; c < columns; c++) {
@@ -59,7 +76,6 @@ export function drawCells(context, cells, columns, rows, box, colours) {
   buffer.getContext('2d').putImageData(image, 0, 0);
   context.imageSmoothingEnabled = false;
   context.drawImage(buffer, box.x, box.y, box.width, box.height);
-  return most;
 }
 
 /** Slanted lines. */

@@ -4,8 +4,8 @@ import { state } from './state.js';
 
 export const sumOf = (array) => array.reduce((a, b) => a + b, 0);
 
-/** The visible ops that begin in ``time`` ([from, to) ns) in columns × rows, the lowest row first: ``counts``, ``cells``
- * (counts, or time waited), those beyond the axis by column, ``most`` (the greatest value of a column; -1: none).
+/** The visible ops that begin in ``time`` ([from, to) ns) in columns × rows, the lowest row first: ``counts``,
+ * ``cells`` (counts, or time waited), those beyond the axis by column, ``most`` (a column's greatest value; -1: none).
  */
 export function cellsOf(run, time, axis, columns, rows) {
   const { weight } = run;

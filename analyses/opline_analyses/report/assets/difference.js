@@ -18,7 +18,9 @@ export class Difference {
     this.section = el('section', { className: 'heat', id: 'difference' },
       el('h2', {}, 'B less A: where either has more ops ', this.note), this.canvas);
     host.append(this.section);
-    this.canvas.addEventListener('pointermove', (event) => { byId('hover').textContent = this._told(this._at(event)); });
+    this.canvas.addEventListener('pointermove', (event) => {
+      byId('hover').textContent = this._told(this._at(event));
+    });
     this.canvas.addEventListener('click', (event) => {
       const found = this._at(event);
       if (found && found.difference) onCell(found.difference > 0 ? 1 : 0, found.region);

@@ -23,6 +23,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         (
             ("record", "record", "record a command, or what runs: its events and the block layer's"),
             ("doctor", "doctor", "what this machine can capture, with what, and what to install"),
+            ("ping", "ping", "pings between hosts while they are recorded, for `opline join`"),
             ("join", "join", "recordings of several hosts on one clock, as one run"),
         ),
     ),

@@ -89,7 +89,7 @@ class Recording:
         found = []
         for path in Path("/proc").glob("[0-9]*"):
             try:
-                line = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                line = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
                 mine = f"TMPDIR={self.temporary}\0".encode() in (path / "environ").read_bytes()
             except OSError:
                 continue

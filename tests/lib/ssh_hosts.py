@@ -29,11 +29,15 @@ exec "$4" -D -e -f "$1/$2.config"
 
 class SshHosts:
     """``names``: of the hosts. ``folder``: for keys, settings and logs. ``bin`` has an ``ssh`` that knows them.
-    ``environments``: of sessions, by host, as SetEnv of sshd has it.
+    ``environments``: of sessions, by host, as SetEnv of sshd has it. ``ahead_s``: by how much its CLOCK_MONOTONIC is
+    ahead of this machine's, by host.
     """
 
-    def __init__(self, folder: Path, names: list[str], environments: dict[str, str]) -> None:
+    def __init__(
+        self, folder: Path, names: list[str], environments: dict[str, str], ahead_s: dict[str, int] | None = None
+    ) -> None:
         self.folder = folder
+        self.ahead_s = ahead_s or {}
         self.servers: dict[str, subprocess.Popen[bytes]] = {}
         for key in ("user", "host"):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / key], check=True)
@@ -65,8 +69,8 @@ class SshHosts:
         library = OPENSSH / "usr" / "lib" / f"{os.uname().machine}-linux-gnu"
         with (self.folder / f"{name}.log").open("wb") as log:
             server = subprocess.Popen(
-                ["unshare", "--mount", "--uts", "--propagation", PROPAGATION, "sh", "-c", START, "sh",
-                 self.folder, name, library, SSHD],
+                ["unshare", "--mount", "--uts", "--propagation", PROPAGATION, *self._clock(name), "sh", "-c", START,
+                 "sh", self.folder, name, library, SSHD],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
         end = time.monotonic() + 20
@@ -76,6 +80,11 @@ class SshHosts:
                     return server
             time.sleep(0.02)
         raise AssertionError((self.folder / f"{name}.log").read_text())
+
+    def _clock(self, name: str) -> list[str]:
+        """For unshare: a time namespace has a child, not the process itself, which ends with it."""
+        ahead_s = self.ahead_s.get(name)
+        return [] if ahead_s is None else ["--fork", "--kill-child", "--time", f"--monotonic={ahead_s}"]
 
     def close(self) -> None:
         for server in self.servers.values():

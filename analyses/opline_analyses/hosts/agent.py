@@ -17,14 +17,18 @@ import sys
 import tarfile
 import tempfile
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any
 
 from opline import __version__
+from opline.capture.machine.pings import FILE_NAME
 from opline.capture.machine.processes import start
 from opline.interpreter import python
 from opline.scratch import scratch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 ALIVE_S = 1.0
 END_S = 60.0  # a recorder writes what it has
@@ -95,24 +99,32 @@ def _gone(_number: int, _frame: object) -> None:
 
 
 def _doctor() -> None:
-    done = subprocess.run(
-        python("-m", "opline_analyses", "doctor", "--json"), capture_output=True, stdin=subprocess.DEVNULL, check=False
-    )
-    try:
-        _tell("doctor", report=json.loads(done.stdout))
-    except ValueError:
-        _tell("failed", why=done.stderr.decode(errors="replace").strip() or f"doctor ended with {done.returncode}")
+    argv = python("-m", "opline_analyses", "doctor", "--json")
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as said:
+        child = start(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=said)
+        while True:  # on a busy machine it takes longer than the asker waits for a word
+            with suppress(subprocess.TimeoutExpired):
+                status = child.wait(ALIVE_S)
+                break
+            _tell("alive")
+        for file in (out, said):
+            file.seek(0)
+        try:
+            _tell("doctor", report=json.loads(out.read()))
+        except ValueError:
+            _tell("failed", why=said.read().decode(errors="replace").strip() or f"doctor ended with {status}")
 
 
 def _record(asked: _Asked, request: dict[str, Any], folder: Path) -> None:
     argv = python("-m", "opline_analyses", "record", *request["arguments"], "-o", str(folder))
     argv += ["--", *request["command"]] if request["command"] else []
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as said, closing(_Pings(request["peers"], folder, said)) as pings:
         recorder = start(argv, stdin=subprocess.DEVNULL, stdout=said, stderr=said, new_session=True)
         try:
-            status = _attend(asked, recorder, folder, signal.SIGTERM if request["command"] else signal.SIGINT)
+            status = _attend(asked, recorder, folder, signal.SIGTERM if request["command"] else signal.SIGINT, pings)
         finally:
             _end(recorder)
+        pings.close()
         said.seek(0)
         lines = said.read().decode(errors="replace").splitlines()
         if status < 0:  # it was killed: what it has left running ends here
@@ -130,12 +142,56 @@ def _record(asked: _Asked, request: dict[str, Any], folder: Path) -> None:
     asked.line(None)  # the other end has it, and goes
 
 
-def _attend(asked: _Asked, recorder: subprocess.Popen[bytes], folder: Path, how: signal.Signals) -> int:
+class _Pings:
+    """This host's end of the pings between hosts (`opline ping`). ``peers``: where the others answer; none: this host
+    answers. Pings are an aid: without them the recording is as good as before.
+    """
+
+    def __init__(self, peers: Sequence[str] | None, folder: Path, said: IO[bytes]) -> None:
+        self._peers, self._folder, self._said = peers, folder, said
+        self._child: subprocess.Popen[bytes] | None = None
+        if peers is None:
+            self._answer()
+
+    def _answer(self) -> None:
+        """Says where this host answers: at the address at which the asker found it, where that is known."""
+        connection = os.environ.get("SSH_CONNECTION", "").split()
+        address = connection[2] if len(connection) == 4 else None
+        words = ["--serve", *(["--address", address] if address else [])]
+        self._child = start(
+            python("-m", "opline_analyses", "ping", *words),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self._said,
+        )  # fmt: skip
+        assert self._child.stdout is not None
+        line = self._child.stdout.readline().decode().strip()
+        if line:
+            _tell("answers", address=address, port_and_key=line.rpartition(":")[2])
+
+    def send(self) -> None:
+        """Pings the others, now that the recording's folder is there."""
+        if self._peers:
+            self._child = start(
+                python("-m", "opline_analyses", "ping", "-o", str(self._folder / FILE_NAME), *self._peers),
+                stdin=subprocess.DEVNULL, stdout=self._said, stderr=self._said,
+            )  # fmt: skip
+
+    def close(self) -> None:
+        """Ends them."""
+        if self._child is not None:
+            self._child.terminate()
+            self._child.wait()
+            if self._child.stdout is not None:
+                self._child.stdout.close()
+            self._child = None
+
+
+def _attend(asked: _Asked, recorder: subprocess.Popen[bytes], folder: Path, how: signal.Signals, pings: _Pings) -> int:
     """Waits for the recorder's end, and ends it when it is asked to. Its exit status."""
     recording, alive_at = False, 0.0
     while recorder.poll() is None:
         if not recording and _state(folder) == "recording":
             recording = True
+            pings.send()
             _tell("recording")
         if time.monotonic() >= alive_at:
             alive_at = time.monotonic() + ALIVE_S

@@ -60,19 +60,22 @@ PAIRS = (
 
 
 def _by(pairs: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """What each pair of hosts was aligned by: a row for the op model's messages, one for TCP. Which of both contradict
-    is not known.
+    """What each pair of hosts was aligned by: a row for the op model's messages, for TCP, and for pings. Which of
+    several contradict is not known.
     """
     for pair in pairs:
+        found = []
+        if pair["paired"] or pair["unpaired"] or pair["ambiguous"]:
+            found.append(("model", pair["paired"], pair["unpaired"], pair["ambiguous"]))
         of_tcp = (pair.get("tcp_paired", 0), pair.get("tcp_unpaired", 0))
-        of_model = pair["paired"] or pair["unpaired"] or pair["ambiguous"]
-        if of_model or not any(of_tcp):
-            yield {**pair, "by": "model"}
         if any(of_tcp):
-            contradicting = None if of_model else pair["contradicting"]
+            found.append(("TCP", *of_tcp, None))
+        if pings := pair.get("pings", 0):
+            found.append(("pings", pings, None, None))
+        for by, paired, unpaired, ambiguous in found or [("model", 0, 0, 0)]:
             yield {
-                "hosts": pair["hosts"], "by": "TCP", "paired": of_tcp[0], "unpaired": of_tcp[1], "ambiguous": None,
-                "contradicting": contradicting,
+                "hosts": pair["hosts"], "by": by, "paired": paired, "unpaired": unpaired, "ambiguous": ambiguous,
+                "contradicting": pair["contradicting"] if len(found) < 2 else None,
             }  # fmt: skip
 
 

@@ -77,10 +77,11 @@ def _told_to_end() -> Iterator[list[int]]:
         put_back()
 
 
-def _request(wish: Together, host: str, command: list[str]) -> dict[str, Any]:
+def _request(wish: Together, host: str, command: list[str], peers: list[str] | None = None) -> dict[str, Any]:
+    """``peers``: where this host is to send pings; None: it answers to them."""
     arguments = wish.arguments if command else [*wish.arguments, *wish.attached]
     leave = None if wish.leave is None else f"{wish.leave}/{host.rpartition('@')[2]}"
-    return {"what": "record", "arguments": arguments, "command": command, "leave": leave}
+    return {"what": "record", "arguments": arguments, "command": command, "leave": leave, "peers": peers}
 
 
 def record_together(wish: Together, home: Path) -> Recorded:
@@ -104,7 +105,12 @@ def record_together(wish: Together, home: Path) -> Recorded:
             one.failed is None and "recording" not in one.states and "ended" not in one.states for one in remotes
         ):
             hear(remotes, _TICK_S)
-        first = Remote(wish.hosts[0], wish.program, _request(wish, wish.hosts[0], wish.command))
+        peers = [
+            f"{told['address'] or one.name}:{told['port_and_key']}"
+            for one in remotes
+            if one.failed is None and (told := one.states.get("answers")) is not None
+        ]
+        first = Remote(wish.hosts[0], wish.program, _request(wish, wish.hosts[0], wish.command, peers))
         remotes.insert(0, first)
         with _told_to_end() as came:
             while first.failed is None and "ended" not in first.states and not came:

@@ -43,6 +43,7 @@ SHAPE = {
             "ambiguous": int,
             "tcp_paired?": int,
             "tcp_unpaired?": int,
+            "pings?": int,
             "contradicting": int,
             "arrived_early": int,
             "limit_ppm": (float, int),

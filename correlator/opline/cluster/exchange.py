@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from opline.cluster.hosts import Messages
+    from opline.cluster.pings import PingExchange
     from opline.cluster.streams import StreamExchange
 
 
@@ -111,25 +112,25 @@ class Exchange:
 
 
 class Exchanges(Value):
-    """What says how two clocks are against each other: the messages of the op model, and TCP streams."""
+    """What says how two clocks are against each other: the messages of the op model, TCP streams, and pings."""
 
     model: Exchange
     streams: StreamExchange
+    pings: PingExchange
 
     def times(self, a: str, b: str) -> tuple[np.ndarray, np.ndarray]:
         """(sent, received) of all from a to b, each on its own host's clock."""
-        sent, received = self.model.times(a, b)
         tcp = self.streams[a, b]
-        return np.concatenate([sent, tcp.sent_ns]), np.concatenate([received, tcp.received_ns])
+        found = (self.model.times(a, b), (tcp.sent_ns, tcp.received_ns), self.pings.times(a, b))
+        return np.concatenate([sent for sent, _ in found]), np.concatenate([received for _, received in found])
 
     def count(self, a: str, b: str) -> int:
         """How many from a to b have both ends."""
-        return len(self.model.between[a, b]) + self.streams[a, b].paired
+        return len(self.model.between[a, b]) + self.streams[a, b].paired + self.pings.count(a, b)
 
     def span(self, host: str) -> tuple[int, int]:
         """The first and last message of a host: the bounds of this time are what a cluster is described by."""
         found = self.model.messages[host]
         ends = [e.ts_ns[[0, -1]] for e in (found.sends, found.receives) if len(e)]
-        of_streams = self.streams.streams[host].span()
-        ends += [np.array(of_streams)] if of_streams else []
+        ends += [np.array(of) for of in (self.streams.streams[host].span(), self.pings.span(host)) if of]
         return (int(min(e[0] for e in ends)), int(max(e[1] for e in ends))) if ends else (0, 0)

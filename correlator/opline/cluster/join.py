@@ -11,12 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from opline import __version__
+from opline.cluster.document import document_of
 from opline.cluster.exchange import Exchange, Exchanges
 from opline.cluster.hops import message_table, write_hops
 from opline.cluster.hosts import Missing, Part, check_different, messages_of, missing, part_of
 from opline.cluster.network import Link, Network
 from opline.cluster.pair_clock import ContradictionError, ExactClock, PairClock
+from opline.cluster.pings import PingExchange, has_pings
 from opline.cluster.readings import read_readings
 from opline.cluster.streams import StreamExchange, streams_of
 from opline.correlation import Source, correlate_source, digest
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from opline.readers.native import HostClock
 
 CLUSTER = "cluster.json"
-SCHEMA_VERSION = 1
 MOST_HOSTS = 255  # as kMostHosts of native/src/identity/hosts.hpp
 FEWEST = 1  # messages in each direction
 BOUND_PERIOD_NS = 100_000_000
@@ -84,7 +84,8 @@ def _model_of(parts: Sequence[Part], wanted: str | None) -> Model:
     """The model of all recordings. Raises OplineError."""
     named = {part.model for part in parts if part.model} if wanted is None else {wanted}
     found = {digest(model): (model, name) for name in sorted(named) for model in [load_model(name)]}
-    if not found and not any(part.tcp for part in parts):
+    others = any(part.tcp or has_pings(part) for part in parts)
+    if not found and not others:
         raise UsageError("The recordings have no op model: name one with --model.")
     if not found:
         return load_model(BLOCKS_MODEL)
@@ -92,10 +93,11 @@ def _model_of(parts: Sequence[Part], wanted: str | None) -> Model:
         names = ", ".join(name for _, name in found.values())
         raise UsageError(f"The recordings have several op models ({names}): name one with --model.")
     ((model, _),) = found.values()
-    if all(part.tcp is False for part in parts) and not any(rule.message for rule in model.rules):
+    unaligned = not others and all(part.tcp is False for part in parts)
+    if unaligned and not any(rule.message for rule in model.rules):
         raise OplineError(
             f"The model {model.name} says of no point that it sends or receives a message: hosts are aligned by "
-            "messages. docs/model.md has the word `message`, and `opline record --tcp` needs none."
+            "messages. docs/model.md has the word `message`; `opline record --tcp` and `opline ping` need none."
         )
     return model
 
@@ -123,7 +125,10 @@ def _build(folder: Path, hosts: list[Part | Missing], model: Model, options: Opt
     if (lacking := next((host for host in absent if host.name == reference or not parts), None)) is not None:
         raise OplineError(f"{lacking.name}, whose clock all times are to have, is missing: {lacking.why}.")
     names = [part.name for part in parts]
-    exchange = Exchanges(Exchange(messages), StreamExchange(streams, {part.name: part.clock[0] for part in parts}))
+    streamed = StreamExchange(streams, {part.name: part.clock[0] for part in parts})
+    exchange = Exchanges(Exchange(messages), streamed, PingExchange(parts))
+    for line in exchange.pings.without:
+        talk(f"{line}.")
     spans = {name: exchange.span(name) for name in names}
     deviations = {part.name: _deviation(part, spans[part.name]) for part in parts}
     links = _links(exchange, parts, options.limit_ppm, deviations)
@@ -141,7 +146,7 @@ def _build(folder: Path, hosts: list[Part | Missing], model: Model, options: Opt
     correlate_source(_source(parts, network, without, known), model, folder)
     hops = write_hops(message_table(exchange.model, network), folder, folder / "hops.parquet")
     _write_clock(network, folder / "clock.parquet")
-    document = _document(hosts, model, network, exchange, manifests, spans) | {"hop_count": hops}
+    document = document_of(hosts, model, network, exchange, manifests, spans) | {"hop_count": hops}
     (folder / CLUSTER).write_text(json.dumps(document, indent=1) + "\n")
     return document
 
@@ -322,79 +327,3 @@ def _write_clock(network: Network, out: Path) -> None:
         }
         tables.append(pa.table(columns))
     pq.write_table(pa.concat_tables(tables), out, compression="zstd")
-
-
-def _document(
-    hosts: Sequence[Part | Missing],
-    model: Model,
-    network: Network,
-    exchange: Exchanges,
-    manifests: Mapping[str, Mapping[str, Any]],
-    spans: Mapping[str, tuple[int, int]],
-) -> dict[str, Any]:
-    return {
-        "schema": "opline-cluster",
-        "schema_version": SCHEMA_VERSION,
-        "opline": __version__,
-        "reference": network.reference,
-        "model": {"name": model.name, "sha256": digest(model)},
-        "hosts": [
-            {"name": host.name, "path": str(Path(host.path).absolute()), "status": "missing", "why": host.why}
-            if isinstance(host, Missing)
-            else _host(host, network, manifests[host.name], spans[host.name])
-            for host in hosts
-        ],
-        "pairs": [_pair(link, network, exchange) for link in network.links],
-    }
-
-
-def _host(part: Part, network: Network, manifest: Mapping[str, Any], span: tuple[int, int]) -> dict[str, Any]:
-    out: dict[str, Any] = {
-        "name": part.name,
-        "path": str(Path(part.path).absolute()),
-        "run": f"runs/host={part.name}",
-        "status": "aligned" if part.name in network.maps else "apart",
-        "clock": part.clock[0],
-        "event_count": manifest["core"]["events"],
-        "interval_ns": span[1] - span[0],
-    }
-    if part.name == network.reference:
-        return out | {"status": "reference", "offset_ns": 0, "rate_ppm": 0.0, "bound_p50_ns": 0, "bound_max_ns": 0}
-    if part.name not in network.maps:
-        return out
-    clock = network.maps[part.name]
-    first, last = np.searchsorted(clock.own_ns, span).tolist()
-    first, last = min(first, len(clock) - 1), min(last, len(clock) - 1)
-    middle = (first + last) // 2
-    rise = int(clock.reference_ns[last] - clock.reference_ns[first])
-    drift = int(clock.own_ns[last] - clock.own_ns[first]) - rise
-    steady = clock.steady[first : last + 1]
-    bound_ns = clock.bound_ns[first : last + 1][steady if steady.any() else slice(None)]
-    mine = [link for link in network.links if part.name in (link.a, link.b)]
-    return out | {
-        "offset_ns": int(clock.own_ns[middle] - clock.reference_ns[middle]),
-        "rate_ppm": drift / rise * 1e6 if rise else None,
-        "bound_p50_ns": int(np.median(bound_ns)),
-        "bound_max_ns": int(bound_ns.max()),
-        "limit_ppm": max(link.clock.limit_ppm for link in mine),
-        "steps": int(clock.segment[-1]),
-    }
-
-
-def _pair(link: Link, network: Network, exchange: Exchanges) -> dict[str, Any]:
-    counts = exchange.model.counts(link.a, link.b)
-    tcp = exchange.streams[link.a, link.b], exchange.streams[link.b, link.a]
-    early = [int((e > 0).sum()) for e in network.early(link)] if link.a in network.maps else [0, 0]
-    return {
-        "hosts": [link.a, link.b],
-        "paired": counts.paired,
-        "unpaired": counts.unpaired,
-        "ambiguous": counts.ambiguous,
-        "tcp_paired": sum(of.paired for of in tcp),
-        "tcp_unpaired": sum(of.unpaired for of in tcp),
-        "contradicting": link.clock.left_out,
-        "arrived_early": sum(early),
-        "limit_ppm": link.clock.limit_ppm,
-        "raised": [vars(r) for r in link.clock.raised()],
-        "steps": [vars(s) for s in link.clock.steps],
-    }

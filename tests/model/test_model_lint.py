@@ -35,7 +35,7 @@ unused = 3
 "p:begin" = { role = "begn", key = "op" }
 x = { evnt = "p:x" }
 y = { event = "p:y", when = { a = 1.5 }, after = ["z"],
-      key = "nosuch", aside = 1 }
+      key = "nosuch", aside = 1, quorum = 0 }
 "z{a}{b}" = "p:z"
 [points.w]
 event = ["p:w", 3]
@@ -54,6 +54,7 @@ t = { from = "x" }
         "8: point x has no field `evnt` (did you mean `event`?)",
         "8: point x: `event` is missing (only a name like provider:event is an event by itself)",
         "9: `aside`: true or false is wanted, not an integer",
+        "9: `quorum`: how many children of `after` are waited for: 1 or more",
         "9: `when.a`: an integer, a string, or a list of them is wanted",
         "9: point y: `after` names z, which is no point",
         "9: point y: there is no key space `nosuch` in [keys]",

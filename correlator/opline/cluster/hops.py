@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     import duckdb
@@ -36,7 +37,7 @@ COLUMNS = (
     ("reply_ns", "returned_ns - replied_ns, within bound_ns."),
     ("both_ns", "request_ns + reply_ns: exact but for the clocks' rate."),
     ("bound_ns", "How far request_ns and reply_ns may be from the truth."),
-    ("slack_ns", "Time between returned_ns and the last answer of the requests in flight together: 0 is critical."),
+    ("slack_ns", "From returned_ns to the answer that ended the op's wait: 0 is critical, less than 0 came too late."),
 )
 
 _PAIR = """
@@ -109,8 +110,10 @@ def message_table(exchange: Exchange, network: Network) -> pa.Table:
     return pa.concat_tables(tables) if tables else _MESSAGE.empty_table()
 
 
-def write_hops(messages: pa.Table, run: Path, out: Path) -> int:
-    """Writes the table of hops of the joined run; gives the number of its rows. Raises OSError."""
+def write_hops(messages: pa.Table, run: Path, out: Path, quorums: Mapping[str, int] | None = None) -> int:
+    """Writes the table of hops of the joined run; gives the number of its rows. ``quorums``: how many answers an op
+    waits for, by the point that receives one (opline.model.compile). Raises OSError.
+    """
     import duckdb
 
     with duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}) as con:
@@ -121,7 +124,34 @@ def write_hops(messages: pa.Table, run: Path, out: Path) -> int:
                     "USING (message)")  # fmt: skip
         _answers(con)
         hops = con.sql(_HOPS.format(visits=_VISITS)).to_arrow_table()
-    return _write(hops, out)
+    return _write(_of_quorums(hops, quorums) if quorums else hops, out)
+
+
+def _of_quorums(hops: pa.Table, quorums: Mapping[str, int]) -> pa.Table:
+    """Slack against the answer that the op waited for, of requests of which it waits for some alone: less than 0 where
+    an answer came later. Requests belong together if they are sent before that answer.
+    """
+    names = ("op_id", "parent_host", "return_point", "sent_ns", "returned_ns", "slack_ns")
+    columns = {name: hops.column(name).to_pylist() for name in names}
+    groups: dict[tuple[int, str, str], list[int]] = {}
+    for row, (op, host, point) in enumerate(zip(*(columns[name] for name in names[:3]), strict=True)):
+        if op is not None and point in quorums:
+            groups.setdefault((op, host, point), []).append(row)
+    slack = columns["slack_ns"]
+    for (_, _, point), rows in groups.items():  # in order of the sends
+        while rows:
+            together = [rows[0]]
+            for row in rows[1:]:
+                ends_ns = sorted(columns["returned_ns"][k] for k in together)
+                if len(ends_ns) >= quorums[point] and columns["sent_ns"][row] > ends_ns[quorums[point] - 1]:
+                    break
+                together.append(row)
+            ends_ns = sorted(columns["returned_ns"][k] for k in together)
+            waited_ns = ends_ns[min(quorums[point], len(ends_ns)) - 1]
+            for row in together:
+                slack[row] = waited_ns - columns["returned_ns"][row]
+            rows = rows[len(together) :]
+    return hops.set_column(hops.column_names.index("slack_ns"), "slack_ns", pa.array(slack, pa.int64()))
 
 
 _OPS = """

@@ -25,7 +25,7 @@ from opline.disks import all_disks
 from opline.errors import OplineError, TraceError, UsageError
 from opline.losses import Gap
 from opline.model import load_model
-from opline.model.compile import message_parts, message_routes
+from opline.model.compile import message_parts, message_routes, quorums
 from opline.population import recorded_commands, recorded_processes
 from opline.readers.native import NativeReader, Unsupported
 from opline.scratch import new_folder
@@ -144,7 +144,7 @@ def _build(folder: Path, hosts: list[Part | Missing], model: Model, options: Opt
         talk(f"{without[-1]}. Its ops stay in runs/host={host}.")
     _check_limits(network)
     correlate_source(_source(parts, network, without, known), model, folder)
-    hops = write_hops(message_table(exchange.model, network), folder, folder / "hops.parquet")
+    hops = write_hops(message_table(exchange.model, network), folder, folder / "hops.parquet", quorums(model))
     _write_clock(network, folder / "clock.parquet")
     document = document_of(hosts, model, network, exchange, manifests, spans) | {"hop_count": hops}
     (folder / CLUSTER).write_text(json.dumps(document, indent=1) + "\n")

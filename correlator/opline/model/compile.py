@@ -112,6 +112,7 @@ class _Points:
             find=[] if begins else self.keys(rule.key),
             batch=_batch(rule),
             ios=self.ios(rule.ios),
+            quorum=rule.quorum,
             message=rule.message,
             identity=self.keys(identity_of(rule, self.scopes)) if rule.message else [],
             learn=None if rule.learn is None else self.facts[rule.learn],
@@ -154,6 +155,11 @@ def message_parts(model: Model) -> dict[str, frozenset[str]]:
         if rule.message == "receive":
             parts[rule.name] = parts.get(rule.name, frozenset()) | receives.intersection(rule.after)
     return parts
+
+
+def quorums(model: Model) -> dict[str, int]:
+    """For each point that ends the work of a child, as `after` names it: how many of such children the op waits for."""
+    return {name: rule.quorum for rule in model.rules if rule.quorum is not None for name in rule.after}
 
 
 def plan_rules(model: Model) -> list[tuple[Rule, str]]:

@@ -47,7 +47,7 @@ KEY_FIELDS = ("fields", "scope", "by_order", "with")
 FACT_FIELDS = ("of", "value", "scope", "unordered")
 POINT_FIELDS = (
     "event", "when", "role", "key", "bind", "release", "join", "optional", "child", "learn", "stamp", "thread",
-    "class", "object", "io", "aside", "after", "batch", "ios", "message",
+    "class", "object", "io", "aside", "after", "quorum", "batch", "ios", "message",
 )  # fmt: skip
 #: In `release` in a key's field's place: whatever of that space names the op.
 ALL = "*"
@@ -196,6 +196,7 @@ class Rule(Value):
     in_flight: str | None = None
     aside: bool = False
     after: tuple[str, ...] = ()
+    quorum: int | None = None  # how many children of `after` the op waits for; None: all
     batch_do: str | None = None
     batch_space: str | None = None
     batch_says: tuple[tuple[str, str], ...] = ()  # of BATCH_SAYS, and the event's field

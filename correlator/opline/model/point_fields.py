@@ -171,6 +171,14 @@ class PointFields(Fields):
             self.error(here, "`message`: one key is wanted")
         return word, uses
 
+    def quorum(self, path: Path, value: Mapping[str, Any]) -> int | None:
+        """How many children the op waits for at this point."""
+        found: int | None = self.typed(path, "quorum", value, int, "an integer")
+        if found is not None and (found < 1 or "after" not in value):
+            self.error((*path, "quorum"), "`quorum`: how many children of `after` are waited for: 1 or more")
+            return None
+        return found
+
     def ios(self, path: Path, value: Mapping[str, Any]) -> Ios | None:
         written = self.typed(path, "ios", value, dict, "a table")
         if written is None:

@@ -294,6 +294,7 @@ class _Reader(PointFields):
             batch_space=space,
             batch_says=batch_says,
             ios=self.ios(path, value),
+            quorum=self.quorum(path, value),
             message=message,
             identity=identity,
             **self.by_name(parts),

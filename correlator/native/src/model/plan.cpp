@@ -162,6 +162,7 @@ PointSpec point_spec(const json &p, const std::string &where, const Names &names
         fail(where + ".message", "a message needs one key");
     out.aside = p.value("aside", false);
     out.after = texts(p, "after", where);
+    out.quorum = p.value("quorum", 0u);
     return out;
 }
 

@@ -153,6 +153,7 @@ struct PointSpec : KeyLists<KeyUse> {
     MessageDo message = MessageDo::kNone;
     bool aside = false;
     std::vector<std::string> after;
+    std::uint32_t quorum = 0;  // how many children of `after` the op waits for; 0: all
 };
 
 struct StageSpec {

@@ -120,6 +120,53 @@ bool CriticalPath::undecided(const PlacedTransition &before, const PlacedTransit
            received.t().ts_ns - before.t().ts_ns < clock_bound_at(plan_, received.t().ts_ns);
 }
 
+// The last of the points that this one is declared to come after; of children the one whose answer ended the wait. -1:
+// none has happened.
+std::ptrdiff_t CriticalPath::declared_predecessor(const Attribution &a, std::ptrdiff_t current,
+                                                  const std::vector<std::uint32_t> &declared) const {
+    const auto &to = a.transitions[static_cast<std::size_t>(current)];
+    // A child's own, its children's included, before anybody else's; work that another child waits for is nobody's
+    // else. Of one name those of the nearest generation: what a child does under the same name as its parent is the
+    // child's business.
+    constexpr std::uint32_t kNobody = ~0u;
+    std::ptrdiff_t found = -1;
+    auto generations = [&](std::uint32_t of) {
+        std::uint32_t n = 0;
+        for (; of != 0 && of != to.child; ++n) of = a.op->parents[of - 1];
+        return of == to.child ? n : kNobody;
+    };
+    auto candidate = [&](const PlacedTransition &p) { return p.child == to.child || p.t().batch < 0; };
+    auto nearer_before = [&](std::ptrdiff_t i, std::uint32_t n) {
+        for (std::ptrdiff_t k = i - 1; n > 0 && k >= 0; --k) {
+            const auto &p = a.transitions[static_cast<std::size_t>(k)];
+            if (p.t().point == a.transitions[static_cast<std::size_t>(i)].t().point && candidate(p) &&
+                generations(p.child) < n)
+                return true;
+        }
+        return false;
+    };
+    const std::uint32_t quorum = plan_.points[to.t().spec].quorum;
+    std::vector<std::pair<std::uint32_t, std::ptrdiff_t>> answers;  // (child, its last such point), latest first
+    for (std::ptrdiff_t i = current - 1; i >= 0; --i) {
+        const auto &p = a.transitions[static_cast<std::size_t>(i)];
+        if (!candidate(p) || undecided(p, to)) continue;
+        if (std::find(declared.begin(), declared.end(), p.t().point) == declared.end()) continue;
+        const std::uint32_t n = generations(p.child);
+        if (n != kNobody && quorum != 0 && p.child != to.child) {
+            const auto same = [&](const auto &one) { return one.first == p.child; };
+            if (std::none_of(answers.begin(), answers.end(), same)) answers.emplace_back(p.child, i);
+            continue;
+        }
+        if (n != kNobody && quorum == 0 && !nearer_before(i, n)) return i;
+        if (found < 0 && (n != kNobody || quorum == 0)) found = i;
+    }
+    if (!answers.empty()) {
+        const std::size_t last = answers.size() > quorum ? answers.size() - quorum : 0;
+        found = std::max(found, answers[last].second);
+    }
+    return found;
+}
+
 // The point that let this one happen; -1: there is none.
 std::ptrdiff_t CriticalPath::predecessor(const Attribution &a, std::ptrdiff_t current) const {
     const auto &to = a.transitions[static_cast<std::size_t>(current)];
@@ -138,37 +185,8 @@ std::ptrdiff_t CriticalPath::predecessor(const Attribution &a, std::ptrdiff_t cu
         const auto &p = a.transitions[static_cast<std::size_t>(i)];
         return i == 0 || (!p.late && p.child == child && !aside(p));
     };
-    if (!declared.empty()) {
-        // A child's own, its children's included, before anybody else's; work that another child waits for is nobody's
-        // else. Of one name those of the nearest generation: what a child does under the same name as its parent is the
-        // child's business.
-        constexpr std::uint32_t kNobody = ~0u;
-        std::ptrdiff_t found = -1;
-        auto generations = [&](std::uint32_t of) {
-            std::uint32_t n = 0;
-            for (; of != 0 && of != to.child; ++n) of = a.op->parents[of - 1];
-            return of == to.child ? n : kNobody;
-        };
-        auto candidate = [&](const PlacedTransition &p) { return p.child == to.child || p.t().batch < 0; };
-        auto nearer_before = [&](std::ptrdiff_t i, std::uint32_t n) {
-            for (std::ptrdiff_t k = i - 1; n > 0 && k >= 0; --k) {
-                const auto &p = a.transitions[static_cast<std::size_t>(k)];
-                if (p.t().point == a.transitions[static_cast<std::size_t>(i)].t().point && candidate(p) &&
-                    generations(p.child) < n)
-                    return true;
-            }
-            return false;
-        };
-        for (std::ptrdiff_t i = current - 1; i >= 0; --i) {
-            const auto &p = a.transitions[static_cast<std::size_t>(i)];
-            if (!candidate(p) || undecided(p, to)) continue;
-            if (std::find(declared.begin(), declared.end(), p.t().point) == declared.end()) continue;
-            const std::uint32_t n = generations(p.child);
-            if (n != kNobody && !nearer_before(i, n)) return i;
-            if (n == kNobody && found < 0) found = i;
-        }
-        if (found >= 0) return found;
-    }
+    if (!declared.empty())
+        if (const std::ptrdiff_t found = declared_predecessor(a, current, declared); found >= 0) return found;
     std::ptrdiff_t last = current - 1, same_thread = -1;
     while (last >= 0 && !usable(last)) --last;
     for (std::ptrdiff_t i = last; i >= 0 && same_thread < 0; --i)

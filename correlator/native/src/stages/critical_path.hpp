@@ -34,6 +34,8 @@ class CriticalPath {
     void place(const Op &op, Attribution &out);
     void mark_path(const Op &op, Attribution &out);
     std::int64_t waits_since(const Op &op, std::uint32_t joined_order) const;
+    std::ptrdiff_t declared_predecessor(const Attribution &, std::ptrdiff_t current,
+                                        const std::vector<std::uint32_t> &declared) const;
     std::ptrdiff_t predecessor(const Attribution &, std::ptrdiff_t current) const;
     bool aside(const PlacedTransition &) const;
     bool undecided(const PlacedTransition &before, const PlacedTransition &received) const;

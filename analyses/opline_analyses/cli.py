@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from opline import memory
+from opline import mapped, memory
 from opline.errors import OplineError
 from opline.readers.threads import number_of_threads
 from opline.talk import explaining, progressing, talk
@@ -177,6 +177,8 @@ def _dispatch(argv: Sequence[str]) -> int:
     is_csv = name == "csv" or getattr(args, "csv", False) is True
     rows = getattr(command, "AS_IT_GOES", False) and sys.stdout.isatty()
     telling = getattr(command, "PROGRESS", False) and not rows
+    if interrupts.installed():
+        mapped.outlive()
     with explaining(args.verbose), _threads(args.threads), escaped_on_terminals(is_csv), progressing(telling, name):
         return command.run(args)
 
@@ -219,13 +221,14 @@ def main(argv: Sequence[str] | None = None) -> int:
             memory.spare()
             status = _dispatch(sys.argv[1:] if argv is None else argv)
             sys.stdout.flush()
+            mapped.check()
         except BaseException:
             if interrupts.taken() is not None:  # whatever somebody else has made of it
                 raise KeyboardInterrupt from None
             raise
     except Exception as error:
         if not memory.ran_out(error):
-            return _told(error)
+            return _told(mapped.error() or error)  # whatever was made of the zeros in a file
         talk("out of memory. Take a part of the run (--since, --until, --slowest), or allow more (`ulimit -v`).")
         return 1
     except KeyboardInterrupt:

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from opline import _core
+from opline import _core, mapped
 from opline.correlation import SCHEMA_VERSION, digest
 from opline.disks import disk_facts
 from opline.errors import OplineError, TraceError
@@ -134,6 +134,7 @@ class Following:
         self.behind = True
         while self.behind and time.monotonic() < end:
             self.behind = self._follower.run(until_ns, _SLICE)
+            mapped.check()
             if self.core.take_ready():
                 self._rows.add(self.core)
         has_rows = not self.behind and self.core.passed(until_ns)

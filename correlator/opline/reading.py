@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from opline import _core, losses
+from opline import _core, losses, mapped
 from opline.readers.native import NativeReader
 from opline.talk import Progress, explain
 from opline.values import Value
@@ -59,7 +59,9 @@ def push(
     try:
         for share in front.read(core):
             line.show(share, f", {core.events_seen():,} events")
+            mapped.check()
             after_slice()
+        mapped.check()
     finally:
         line.clear()
     if isinstance(front, NativeReader) and (found := front.survey()["unreadable"]) and not known:

@@ -5,6 +5,7 @@
 
 #include "blktrace_type.hpp"
 #include "base/cookie.hpp"
+#include "base/lost_pages.hpp"
 #include "core_type.hpp"
 #include "csv.hpp"
 #include "dropper_type.hpp"
@@ -25,11 +26,37 @@ bool add_type(PyObject *m, const char *name, PyType_Spec *spec) {
     return added;
 }
 
+PyObject *outlive_lost_pages(PyObject *, PyObject *) {
+    opline::outlive_lost_pages();
+    Py_RETURN_NONE;
+}
+
+PyObject *take_file_with_lost_pages(PyObject *, PyObject *) {
+    const std::string path = opline::take_file_with_lost_pages();
+    if (path.empty()) Py_RETURN_NONE;
+    return PyUnicode_DecodeFSDefaultAndSize(path.data(), static_cast<Py_ssize_t>(path.size()));
+}
+
+PyObject *keep_if_shorter(PyObject *, PyObject *args) {
+    PyObject *path = nullptr;
+    unsigned long long bytes = 0;
+    if (!PyArg_ParseTuple(args, "O&K", PyUnicode_FSConverter, &path, &bytes)) return nullptr;
+    opline::keep_if_shorter(PyBytes_AS_STRING(path), bytes);
+    Py_DECREF(path);
+    Py_RETURN_NONE;
+}
+
 PyMethodDef functions[] = {
     {"parse_block_line", opline_parse_block_line, METH_O,
      "parse_block_line(bytes) -> (event, ns, CPU, thread's name, thread, {field: value}), or None"},
     {"is_block_line", opline_is_block_line, METH_O,
      "is_block_line(bytes): whether a line ought to be an event that says something of a request."},
+    {"outlive_lost_pages", outlive_lost_pages, METH_NOARGS,
+     "outlive_lost_pages(): a page of a mapped file that is gone reads as zeros from here on."},
+    {"keep_if_shorter", keep_if_shorter, METH_VARARGS,
+     "keep_if_shorter(path, bytes): keeps the name of a file that had more bytes when it was mapped."},
+    {"take_file_with_lost_pages", take_file_with_lost_pages, METH_NOARGS,
+     "take_file_with_lost_pages() -> the path of a file that had such a page since this was last asked, or None"},
     {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef module = {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.hpp"
+#include "base/lost_pages.hpp"
 #include "ctf/merging.hpp"
 #include "ctf/relay.hpp"
 #include "ctf/survey.hpp"
@@ -94,7 +95,11 @@ bool Reader::run(std::uint64_t max_events) {
         }
     }
     if (more) return true;
-    if (!m.finished) m.finished = m.consumer->finish();
+    if (m.finished) return false;
+    for (const auto &trace : m.traces)
+        for (const auto &file : trace->files)
+            if (!file.content) keep_if_shorter(file.path.string(), file.bytes);
+    m.finished = m.consumer->finish();
     return !m.finished;
 }
 

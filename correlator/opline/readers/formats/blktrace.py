@@ -16,7 +16,7 @@ import stat
 import struct
 from typing import TYPE_CHECKING
 
-from opline import _core
+from opline import _core, mapped
 from opline.errors import TraceError
 from opline.readers import pipes
 from opline.readers.registry import CERTAIN, EVENTS, NO
@@ -125,6 +125,10 @@ class BlktraceReader:
             more = feed.run(SLICE)
             pushed, read, self._origin = feed.counts()
             yield min(1.0, read / total) if total else None
+        for path, data in zip(self._paths, found, strict=True):
+            if isinstance(data, mmap.mmap):
+                _core.keep_if_shorter(path, len(data))
+        mapped.check()
         self._check(feed.files())
         self._plugs = feed.plugs()
         if not pushed:

@@ -93,3 +93,30 @@ def test_every_format_says_what_it_is() -> None:
     for one in formats(FOLDERS):
         assert one.CALLED and one.HAS in HAS_IN, one
         assert one.probe(Head(b"", "x", True)) == NO, one
+
+
+def test_each_line_is_tried_once_by_each_test() -> None:
+    """However often the head of an input has grown: the time is linear."""
+    tried: list[str] = []
+
+    def fails(line: str) -> bool:
+        tried.append(line)
+        return False
+
+    data = b"".join(b"%d\n" % number for number in range(3000)) * 2
+    heads: list[Head] = []
+    for end in (1000, 2000, 4000, len(data)):
+        heads.append(Head(data[:end], "x", end == len(data), heads[-1] if heads else None))
+        assert not heads[-1].has(fails)
+    assert tried == [str(number) for number in range(3000)]
+    assert not heads[0].has(fails) and len(tried) == 3000
+    assert heads[-1].has(lambda line: line == "2999")
+    assert not heads[0].has(lambda line: line == "2999")
+    assert heads[-1].lines == data.decode().splitlines()
+
+
+def test_a_text_of_short_lines_is_not_looked_at_to_its_end() -> None:
+    data = b"".join(b"%d\n" % number for number in range(50_000))
+    head = Head(data, "x", True)
+    assert head.has(lambda line: line == "16383")
+    assert not head.has(lambda line: line == "16384")

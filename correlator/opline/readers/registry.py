@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import importlib
 from functools import cached_property, lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from opline.applications import table
@@ -23,7 +24,7 @@ from opline.readers import pipes
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Protocol
 
     from opline.paths import StrPath
@@ -61,31 +62,61 @@ COUNTS = "counts"  # histograms
 VALUES = "values"  # a time and a latency each
 FIGURES = "figures"  # what a benchmark reports
 RUN = "run"  # of a trace that is not in it
+_LINES = 1 << 14  # different ones, in which a format's line is looked for
 HAS_IN = (EVENTS, COUNTS, VALUES, FIGURES, RUN)
 TRACES = ("opline.readers.formats", *table.packages("formats"))  # folders of formats
 
 
 class Head:
-    """What an input begins with; ``whole``: all of it."""
+    """What an input begins with; ``whole``: all of it. ``earlier``: a shorter head of the same input, which has been
+    asked already: its lines are not looked at again.
+    """
 
-    def __init__(self, data: bytes, name: str, whole: bool) -> None:
+    def __init__(self, data: bytes, name: str, whole: bool, earlier: Head | None = None) -> None:
         self.data = data
         self.name = name
         self.whole = whole
+        self._earlier = earlier
+        # of each test, how many of the different lines have failed it; of all heads of the input
+        self._failed: dict[Callable[[str], object], int] = earlier._failed if earlier is not None else {}
+
+    @cached_property
+    def _end(self) -> int:
+        return len(self.data) if self.whole else self.data.rfind(b"\n") + 1
+
+    @cached_property
+    def _new_lines(self) -> list[str]:
+        begin = self._earlier._end if self._earlier is not None else 0
+        return self.data[begin : self._end].decode("utf-8", "replace").splitlines()
 
     @cached_property
     def lines(self) -> list[str]:
         """Its lines without their ends; the last one only where it is known to be complete."""
-        text = self.data if self.whole else self.data[: self.data.rfind(b"\n") + 1]
-        return text.decode("utf-8", "replace").splitlines()
+        return self._new_lines if self._earlier is None else [*self._earlier.lines, *self._new_lines]
+
+    @cached_property
+    def _different(self) -> dict[str, None]:
+        """The first different lines."""
+        found = {} if self._earlier is None else self._earlier._different
+        if len(found) < _LINES:
+            found = found | dict.fromkeys(self._new_lines)
+        return dict.fromkeys(islice(found, _LINES)) if len(found) > _LINES else found
+
+    def has(self, test: Callable[[str], object]) -> bool:
+        """True if some line passes the test. Of a text of many short lines the first different ones are tried."""
+        tried = self._failed.get(test, 0)
+        if any(map(test, islice(self._different, tried, None))):
+            return True
+        self._failed[test] = max(tried, len(self._different))
+        return False
 
     def has_line(self, pattern: re.Pattern[str]) -> bool:
         """True if some line is as the pattern says, from its begin to its end."""
-        return any(pattern.fullmatch(line) for line in self.lines)
+        return self.has(pattern.fullmatch)
 
     def begun(self, number: int) -> list[str]:
         """The first lines that are not blank."""
-        return [line for line in self.lines if line.strip()][:number]
+        return list(islice((line for line in self.lines if line.strip()), number))
 
 
 @lru_cache
@@ -100,9 +131,20 @@ def formats(folders: Sequence[str]) -> tuple[Format, ...]:
     return tuple(importlib.import_module(f"{folder}.{name}") for name, folder in sorted(found))
 
 
+@lru_cache(maxsize=32)  # the heads of one input, as it grows to pipes.MOST
+def _head(data: bytes, name: str, whole: bool) -> Head:
+    global _latest
+    grown = _latest is not None and _latest.name == name and not _latest.whole and data.startswith(_latest.data)
+    _latest = Head(data, name, whole, _latest if grown else None)
+    return _latest
+
+
+_latest: Head | None = None
+
+
 @lru_cache(maxsize=8)
 def _asked(data: bytes, name: str, whole: bool, folders: Sequence[str]) -> tuple[int, Format | None]:
-    head = Head(data, name, whole)
+    head = _head(data, name, whole)
     best, found = NO, None
     for one in formats(folders):
         if (answer := one.probe(head)) > best:

@@ -58,7 +58,7 @@ class _Unreadable(Exception):  # noqa: N818
 
 def probe(head: Head) -> int:
     """CERTAIN where a line is as babeltrace prints it."""
-    return CERTAIN if any(_begins(line) for line in head.lines) else NO
+    return CERTAIN if head.has(_begins) else NO
 
 
 def names(head: Head) -> set[str]:

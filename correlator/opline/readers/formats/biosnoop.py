@@ -46,7 +46,7 @@ def _columns(line: str) -> dict[str, int] | None:
 
 def probe(head: Head) -> int:
     """CERTAIN where a line is its header."""
-    return CERTAIN if any(_columns(line) for line in head.lines) else NO
+    return CERTAIN if head.has(_columns) else NO
 
 
 def names(_head: Head) -> set[str]:

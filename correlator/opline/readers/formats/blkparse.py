@@ -44,11 +44,14 @@ _EVENTS = {
 _NOT_OF_REQUESTS = frozenset(("P", "U", "UT", "S", "m", "N"))  # plugs, timers, messages
 
 
+def _is_action(line: str) -> bool:
+    found = _LINE.fullmatch(line)
+    return found is not None and found["action"] in _EVENTS
+
+
 def probe(head: Head) -> int:
     """CERTAIN where a line is an action of a request."""
-    return (
-        CERTAIN if any((found := _LINE.fullmatch(line)) and found["action"] in _EVENTS for line in head.lines) else NO
-    )
+    return CERTAIN if head.has(_is_action) else NO
 
 
 def names(head: Head) -> set[str]:

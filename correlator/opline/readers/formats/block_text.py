@@ -31,10 +31,14 @@ _EVENT = re.compile(
 )
 
 
+def _is_block_event(line: str) -> bool:
+    data = line.encode()
+    return _core.parse_block_line(data) is not None or _core.is_block_line(data)
+
+
 def probe(head: Head) -> int:
     """CERTAIN where lines are block events, or ought to be; LIKELY where they are other events of perf or ftrace."""
-    lines = [line.encode() for line in head.lines]
-    if any(_core.parse_block_line(line) or _core.is_block_line(line) for line in lines):
+    if head.has(_is_block_event):
         return CERTAIN
     return LIKELY if head.has_line(_EVENT) else NO
 

@@ -33,9 +33,14 @@ _ORIGIN_NS = 3600 * 10**9  # its times count from the begin of the trace
 _NAMED = {"nbytes": "count", "offset": "pos"}
 
 
+def _returned(line: str) -> bool:
+    found = _LINE.fullmatch(line)
+    return found is not None and bool(found[2])
+
+
 def probe(head: Head) -> int:
     """CERTAIN where a line is a call that has returned."""
-    return CERTAIN if any((found := _LINE.fullmatch(line)) and found[2] for line in head.lines) else NO
+    return CERTAIN if head.has(_returned) else NO
 
 
 def files(path: str) -> list[str]:

@@ -6,6 +6,8 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
+import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,8 +20,8 @@ from opline_analyses.cli import main, parser_of
 from opline_analyses.command_map import asked, modules
 
 Capture = pytest.CaptureFixture[str]
-#: Of tests/traces: ops of an application, of system calls, and one with losses.
-TRACES = ("demo-qd4", "fdatasync-2-queues", "discard-tiny-buffers")
+#: Of tests/traces: ops of an application, of system calls; losses; the kernel's events alone; blktrace's files.
+TRACES = ("demo-qd4", "fdatasync-2-queues", "discard-tiny-buffers", "fio-psync-qd1-nvme", "blktrace-loop-6.18")
 TEXTS = {
     "blkparse": BLKPARSE,
     "perf trace": PERF_TRACE,
@@ -40,7 +42,7 @@ def hints(text: str) -> Iterator[str]:
     """Command lines in what a command prints: quoted, or to the end of a line. What they write to is left out."""
     yield from (hint.partition(" > ")[0] for hint in re.findall(r"`(opline [^`]*)`", text))
     for line in text.splitlines():
-        found = re.match(r"(?:  |\s*(?:try|next:|look at:)\s+)\s*(opline .*)", line)
+        found = re.match(r"(?:  |\s*(?:try|next:|look at:)\s+)\s*(opline (?!cannot ).*)", line)  # a sentence goes on
         if found:
             yield found[1].partition("   #")[0].rstrip()
 
@@ -95,6 +97,34 @@ def test_hints_on_a_trace(name: str, trace: Callable[[str], Path], capfd: Captur
 
 def test_hints_on_a_run(run_of: RunOf, capfd: Capture) -> None:
     check(run_of("demo-kernel").path, capfd)
+
+
+def test_hints_on_an_applications_events_alone(tmp_path: Path, trace: Callable[[str], Path], capfd: Capture) -> None:
+    path = tmp_path / "trace"
+    shutil.copytree(trace("demo-qd4"), path, ignore=shutil.ignore_patterns("block_*"))
+    check(path, capfd)
+
+
+def test_hints_on_a_damaged_trace(tmp_path: Path, trace: Callable[[str], Path], capfd: Capture) -> None:
+    path = tmp_path / "trace"
+    shutil.copytree(trace("demo-qd4"), path)
+    (stream,) = path.rglob("64-bit/app_0")
+    stream.write_bytes(stream.read_bytes()[: stream.stat().st_size * 2 // 3])
+    check(path, capfd)
+
+
+def test_hints_on_a_cluster(tmp_path: Path, capfd: Capture) -> None:
+    packed = Path(__file__).parents[1] / "hosts" / "two-hosts.tar.xz"
+    subprocess.run(["tar", "-xJf", packed, "-C", tmp_path], check=True)
+    hosts = [f"{name}={tmp_path / 'two-hosts' / name}" for name in ("client", "server")]
+    assert main(["join", "-o", str(tmp_path / "all"), *hosts]) == 0
+    check(tmp_path / "all", capfd)
+
+
+def test_hints_on_an_archive(tmp_path: Path, run_of: RunOf, capfd: Capture) -> None:
+    path = tmp_path / "run.zip"
+    assert main(["pack", str(run_of("demo-kernel").path), "-o", str(path)]) == 0
+    check(path, capfd)
 
 
 @pytest.mark.parametrize("name", TEXTS)

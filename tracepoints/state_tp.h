@@ -10,7 +10,7 @@
 //             at `waker_on_at` (0, -1, 65535: not known). `level`: 0, or how far the thread is from the recorded processes (wakers.bpf.c).
 //             `stack`, `waker_stack`: numbers of stacks.json (stacks.bpf.c; -1: none)
 //   ran_instead   `tid`, whose off_cpu comes next, waited for its CPU while that ran `ran_tid` of process `ran_pid`: for `ran_ns`, until `ran_until`.
-//             One for each such thread that ran for a sixteenth of the wait or more. Not told of short waits (states.bpf.c)
+//             One for each such thread that ran for 1/32 of the wait or more. Not told of short waits (states.bpf.c)
 //   lock_wait   `tid`, whose off_cpu comes next, slept since `off_at` for the lock at the address `lock`: of a futex in its process, else in the kernel.
 //             `lock_flags`: LCB_F_* of the kernel's include/trace/events/lock.h; 0x8000: a futex. `holder_tid` of process `holder_pid` held the lock
 //             when `tid` went to sleep (0: not known). Not told of short waits (locks.bpf.c)

@@ -40,14 +40,15 @@ static inline struct block_event *reserve_state(const struct thread_wait *t, u8 
 // ---- who ran instead ------------------------------------------------------------------------------------------------
 
 #define INSTEAD_LEAST_NS 20000
-#define INSTEAD_SHARE 16  // a part of the wait: who ran for less is not told
+#define INSTEAD_SHARE 32  // a part of the wait: who ran for less is not told
 #define STATE_PREEMPTED 256
-#define RUNS_KEPT 8  // of each CPU; a power of 2
+#define RUN_LEAST_NS 10000
+#define RUNS_KEPT 32  // of each CPU; a power of 2
 
 struct cpu_run {
     u64 since, until;
-    u64 task;
-    u32 tid;
+    u64 ids;
+    char comm[16];
 };
 struct cpu_runs {
     u64 since;  // which the thread at hand has its CPU
@@ -57,32 +58,31 @@ struct cpu_runs {
 BPF_PERCPU_ARRAY(runs, struct cpu_runs, 1);
 
 // The current thread leaves the CPU.
-static inline void note_run(u64 task, u64 now) {
-    u32 zero = 0, ran = (u32)bpf_get_current_pid_tgid();
+static inline void note_run(u64 now) {
+    u32 zero = 0;
+    u64 ids = bpf_get_current_pid_tgid();
     struct cpu_runs *r = runs.lookup(&zero);
     if (!r) return;
-    if (ran && r->since) {
+    if ((u32)ids && r->since && now - r->since >= RUN_LEAST_NS) {
         struct cpu_run *run = &r->of[r->next++ & (RUNS_KEPT - 1)];
         run->since = r->since;
         run->until = now;
-        run->task = task;
-        run->tid = ran;
+        run->ids = ids;
+        bpf_get_current_comm(run->comm, sizeof(run->comm));
     }
     r->since = now;
 }
 
 static inline void tell_run(const struct cpu_run *run, u32 tid, const struct thread_wait *t, u64 ran_ns) {
-    // A task that is gone may be another thread's memory by now.
-    if ((u32)pointer_at(run->task + O_TASK_PID) != run->tid) return;
     struct block_event *e = reserve_state(t, KIND_INSTEAD);
     if (!e) return;
     e->tid = tid;
-    e->pid = (u32)pointer_at(run->task + O_TASK_TGID);
-    e->args[0] = run->tid;
+    e->pid = run->ids >> 32;
+    e->args[0] = (u32)run->ids;
     e->args[1] = ran_ns;
     e->args[2] = run->until;
     e->level = t->level;
-    bpf_probe_read_kernel(e->comm, sizeof(e->comm), (void *)(run->task + O_TASK_COMM));
+    __builtin_memcpy(e->comm, run->comm, sizeof(e->comm));
     events.ringbuf_submit(e, RB_NO_WAKEUP);
 }
 
@@ -99,7 +99,7 @@ static inline void tell_instead(u32 tid, const struct thread_wait *t, u64 now) {
 #pragma unroll
     for (u32 i = 0; i < RUNS_KEPT; ++i) {  // from the oldest on
         const struct cpu_run *run = &r->of[(next + i) & (RUNS_KEPT - 1)];
-        if (run->until <= since || run->tid == tid) continue;
+        if (run->until <= since || (u32)run->ids == tid) continue;
         u64 ran_ns = run->until - (run->since > since ? run->since : since);
         if (ran_ns * INSTEAD_SHARE >= now - since) tell_run(run, tid, t, ran_ns);
     }
@@ -144,7 +144,7 @@ int on_sched_switch(struct bpf_raw_tracepoint_args *ctx) {
     u32 prev = (u32)bpf_get_current_pid_tgid();
     if (c->follow) in_tree(c);
     u64 now = now_ns();
-    note_run(ctx->args[A_sched_switch_prev], now);
+    note_run(now);
     struct thread_wait *t = prev ? thread_of(prev) : 0;
     if (t) {
 #ifdef A_sched_switch_state

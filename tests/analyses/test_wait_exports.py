@@ -8,6 +8,7 @@ https://github.com/google/pprof has, and with `go tool pprof` if there is a Go.
 from __future__ import annotations
 
 import gzip
+import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -76,6 +77,19 @@ def folded(file: Path, numbers: int) -> dict[str, tuple[int, ...]]:
     return {stack: tuple(map(int, values)) for stack, *values in lines}
 
 
+def profiles_of(file: Path) -> dict[tuple[str, str], int]:
+    """Weights by the profile's name and the folded stack."""
+    whole = json.loads(file.read_text())
+    names = [frame["name"] for frame in whole["shared"]["frames"]]
+    found = {}
+    for profile in whole["profiles"]:
+        assert profile["endValue"] == sum(profile["weights"])
+        for stack, ns in zip(profile["samples"], profile["weights"], strict=True):
+            op_class = profile["name"].partition(",")[0]
+            found[profile["name"], ";".join((op_class, *(names[i] for i in stack)))] = ns
+    return found
+
+
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The slow ops wait 900 us each for the journal, all of them 10 us for a CPU."""
@@ -111,6 +125,10 @@ def test_slow_ops_stand_beside_typical_ones(
     both = folded(exported(run, "waits-folded", "--against", "typical", *which), 2)
     assert both == {CPU["read"]: (4_900, 10_000), CPU["write"]: (5_100, 0), SLOW: (0, 900_000)}
     assert "2 slow ops" in capfd.readouterr().err
+    shown = profiles_of(exported(run, "waits-speedscope", "--against", "typical", *which))
+    for side, number in (("typical", 0), ("slow", 1)):
+        of_side = {stack: values[number] for stack, values in both.items() if values[number]}
+        assert {k: v for (profile, k), v in shown.items() if profile.endswith(f", {side}")} == of_side
     types, default, samples = samples_of(exported(run, "pprof", "--against", "typical", *which))
     assert (types, default) == (["typical", "slow", "difference"], "difference")
     assert samples == {stack: (typical, slow, slow - typical) for stack, (typical, slow) in both.items()}
@@ -125,7 +143,7 @@ def test_means_are_rounded(run: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--to", "folded", "--against", "typical"), "--against is for --to waits-folded and pprof."),
+        (("--to", "folded", "--against", "typical"), "--to waits-folded, waits-speedscope, pprof."),
         (("--to", "pprof", "--against", "typical", "--slowest", "2", "--latency", ">1us"), "one of --slowest"),
         (("--to", "pprof", "--against", "typical", "--latency", ">9s"), "No ops of more than 9 s"),
     ],

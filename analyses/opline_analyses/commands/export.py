@@ -33,7 +33,7 @@ FORMATS = (
     "perfetto", "chrome", "otlp", "otlp-json", "jaeger", "zipkin", "speedscope", "folded", "openmetrics", "arrow",
     "ctf", "duckdb", "fio-iolog", "lami", "hgrm", "hlog", "waits-folded", "waits-speedscope", "pprof",
 )  # fmt: skip
-BOTH = ("waits-folded", "pprof")  # have room for slow ops beside typical ones
+BOTH = ("waits-folded", "waits-speedscope", "pprof")  # have room for slow ops beside typical ones
 MEDIA = {"otlp": "application/x-protobuf", "otlp-json": "application/json"}
 # Of the extra `export` of setup.cfg, by the module that is missing without them.
 PACKAGES = {"perfetto": "perfetto", "opentelemetry": "opentelemetry-proto", "google": "opentelemetry-proto"}
@@ -68,8 +68,9 @@ formats of sums, over the ops that count (as in `opline stages`):
 
 --against typical has the waits of slow ops beside those of typical ones, as
 means per op: two numbers in a line of waits-folded (flamegraph.pl draws the
-difference), the values typical, slow and difference in pprof. Slow ops are the
-slowest 1 %, or as --slowest or --latency say; typical ones as in `opline why`.
+difference), two profiles of a class in waits-speedscope, the values typical,
+slow and difference in pprof. Slow ops are the slowest 1 %, or as --slowest or
+--latency say; typical ones as in `opline why`.
 
 Only arrow has ops without an end. A viewer takes fewer ops than a run may have:
 take a part of a large run (--since, --slowest).
@@ -112,9 +113,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     where.add_argument(
         "--send", metavar="URL", type=collector, help="of otlp: the collector's address, /v1/traces included"
     )
-    parser.add_argument(
-        "--against", choices=("typical",), help=f"of {' and '.join(BOTH)}: slow ops beside typical ones"
-    )
+    parser.add_argument("--against", choices=("typical",), help=f"of {', '.join(BOTH)}: slow ops beside typical ones")
     add_which(parser)
     add_filters(parser)
     lami = parser.add_argument_group("of lami, as Trace Compass calls it (External Analyses)")
@@ -166,7 +165,7 @@ def _slow(args: argparse.Namespace) -> Rule:
     from opline_analyses.why.sets import rule_of
 
     if args.to not in BOTH:
-        raise UsageError(f"--against is for --to {' and '.join(BOTH)}.")
+        raise UsageError(f"--against is for --to {', '.join(BOTH)}.")
     if args.slowest and args.latency:
         raise UsageError("--against takes one of --slowest and --latency: they say which ops are slow.")
     rule = rule_of(str(args.slowest or "1%"), args.latency)

@@ -83,8 +83,20 @@ TEST_CASE("the thread that is woken on the CPU of the completion waited for it")
     const std::int64_t third_ns = p.complete();  // one is left
     CHECK(p.complete_ns == std::map<std::uint64_t, std::int64_t>{{1, second_ns}, {2, first_ns}, {3, third_ns}});
     for (const Request &r : p.done) CHECK_FALSE(r.ambiguous);
-    CHECK(p.of(2).by_order);
-    CHECK_FALSE(p.of(3).by_order);
+    CHECK(p.of(2).completion_by == CompletionBy::kTwo);
+    CHECK(p.of(3).completion_by == CompletionBy::kMatch);
+}
+
+TEST_CASE("a wake-up is the only evidence where two completions may be its") {
+    Place p(true);
+    p.issue(1), p.issue(2), p.issue(3);
+    const std::int64_t first_ns = p.complete(1), second_ns = p.complete(0);
+    p.wake(2, 0);
+    CHECK(p.complete_ns == std::map<std::uint64_t, std::int64_t>{{2, second_ns}});
+    CHECK(p.of(2).completion_by == CompletionBy::kOrder);
+    p.wake(1, 1);
+    CHECK(p.complete_ns.at(1) == first_ns);
+    CHECK(p.of(1).completion_by == CompletionBy::kTwo);  // the other one is gone
 }
 
 TEST_CASE("a wake-up says nothing on another CPU, of another thread, behind another event, or long after") {
@@ -120,7 +132,7 @@ TEST_CASE("who reaps several completions sees them in their order") {
     p.end(2);
     p.model->finish();
     CHECK(p.complete_ns == std::map<std::uint64_t, std::int64_t>{{1, second_ns}, {2, third_ns}, {3, first_ns}});
-    CHECK(p.of(3).by_order);
+    CHECK(p.of(3).completion_by == CompletionBy::kOrder);
     for (const Request &r : p.done) CHECK_FALSE(r.ambiguous);
 }
 
@@ -144,7 +156,7 @@ TEST_CASE("of one completion and one thread that went on behind it nothing else 
     p.later();
     const std::int64_t second_ns = p.complete();
     CHECK(p.complete_ns == std::map<std::uint64_t, std::int64_t>{{1, second_ns}, {2, first_ns}});
-    CHECK(p.of(2).by_order);
+    CHECK(p.of(2).completion_by == CompletionBy::kOrder);
     for (const Request &r : p.done) CHECK_FALSE(r.ambiguous);
 }
 

@@ -125,6 +125,10 @@ struct Bio {
     Owner owner;
 };
 
+// What says that a completion is a request's own. kMatch: no other request fits it. kOrder: what goes on behind it: a
+// wake-up on its CPU, or the end of an op. kTwo: the wake-up, and by the times alone no other completion can be its.
+enum class CompletionBy : std::uint8_t { kMatch, kOrder, kTwo };
+
 struct RequestState {
     std::uint64_t id = 0;  // ordinal, from 1, in order of first sight
     std::uint32_t dev = 0;
@@ -156,9 +160,9 @@ struct RequestState {
     std::uint64_t flushed_by = 0;   // Request::id of the last flush that it waited for. The flush lists the bios that
                                     // wait for it, but each bio's own request is the one that it was made into
     bool ambiguous = false;         // a step could have belonged to another request as well
-    bool by_order = false;          // only the order of what went on behind it says that the completion is its own
-    bool reused = false;            // closed because its pointer came back: its completion is missing
-    bool unseen = false;            // no program of the collector saw its completion: no record of it is lost
+    CompletionBy completion_by = CompletionBy::kMatch;
+    bool reused = false;  // closed because its pointer came back: its completion is missing
+    bool unseen = false;  // no program of the collector saw its completion: no record of it is lost
 };
 
 struct Request : RequestState {

@@ -325,7 +325,8 @@ void Engine::give(const Undecided::Decision &d) {
     }
     using Shown = Undecided::Shown;
     for (const Index i : d.unsure) requests_[i].r.ambiguous = true;
-    requests_[d.request].r.by_order = d.shown == Shown::kByOrder || d.shown == Shown::kByWake;
+    if (d.shown == Shown::kByOrder || d.shown == Shown::kByWake)
+        requests_[d.request].r.completion_by = d.is_only ? CompletionBy::kTwo : CompletionBy::kOrder;
     evidence_.check_issued(d.event, requests_[d.request]);
     completed_whole(d.event, d.request);
 }

@@ -100,6 +100,10 @@ bool Undecided::woken(std::int32_t tid, std::uint32_t cpu, std::int64_t ts_ns, D
             return false;
         d.request = std::find_if(c.candidates.begin(), c.candidates.end(), is_its)->request;
         d.shown = Shown::kByWake;
+        d.is_only = std::count_if(held_.begin(), held_.end(), [&](const Completion &o) {
+                        return std::any_of(o.candidates.begin(), o.candidates.end(),
+                                           [&](const Candidate &of) { return of.request == d.request; });
+                    }) == 1;
         take(k, d);
         return true;
     }

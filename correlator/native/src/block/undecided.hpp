@@ -30,6 +30,7 @@ class Undecided {
         Index request = kNil;       // kNil: none of those that fitted is there any more
         std::vector<Index> unsure;  // requests that may be taken for one another
         Shown shown = Shown::kByNobody;
+        bool is_only = false;  // kByWake: since the request was issued no other completion came that fits it
     };
 
     Undecided(Matching &m, StepEvidence &evidence, Requests &requests)

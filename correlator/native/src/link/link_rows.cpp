@@ -16,7 +16,7 @@ const std::vector<LinkRow> &LinkRows::links(const Bio &bio) {
                 return;
             }
         link_rows_.push_back({serial(op), rules | (link->inherited ? rule::kParent : 0), bytes, link->others,
-                              ambiguous || link->request_ambiguous, link->doubtful, link->request_by_order, op});
+                              ambiguous || link->request_ambiguous, link->doubtful, link->completion_by, op});
     };
     if (link->chosen != 0) checks_.check_process(*link, link->chosen, link->rules);
     if (link->chosen != 0)

@@ -9,6 +9,9 @@ namespace {
 // Ops wrote pages of it.
 bool of_pages(const BioLink &link) { return link.shared && !link.shared->pages.empty(); }
 
+// Its place, too, says that it is the op's that its thread works for: alone, or of several ops.
+bool is_placed(const BioLink &link, std::uint64_t placed) { return placed == link.chosen || link.own_place; }
+
 }  // namespace
 
 Linker::Linker(OpLocator &locator, const Plan &plan, StringPool &strings)
@@ -86,7 +89,7 @@ void Linker::choose(const BlockEvent &ev, const Bio &bio, const Sectors &within,
         link.ambiguous = !(other && link.by_extent != 0 && decided && places_.file_of(placed) != kNoFile);
         return;
     }
-    if (placed == link.chosen) link.rules |= place_rule;
+    if (is_placed(link, placed)) link.rules |= place_rule;
     else if (other) link.ambiguous = true;  // each rule has its own answer
     link.waited_for = thread_op->io_open && (own_data || (is_flush(bio) && !link.sync));
 }

@@ -39,6 +39,7 @@ struct SharedWork {
 struct BioLink {
     std::uint64_t by_thread = 0, by_sector = 0, by_extent = 0, chosen = 0;
     std::uint32_t candidates = 0;  // ops in flight on its sectors
+    bool own_place = false;        // that of its thread is one of them
     std::uint32_t rules = 0;       // that speak for `chosen`
     std::shared_ptr<Batch> batch;  // declared by the model
     std::shared_ptr<Sync> sync;    // in which its thread was
@@ -64,7 +65,8 @@ struct BioLink {
     bool ambiguous = false, doubtful = false;  // another op could claim it; a map changed or events are lost
     // Of its request, once that is done.
     std::int64_t issue_ns = kNoTime, complete_ns = kNoTime;
-    bool request_ambiguous = false, request_by_order = false;
+    bool request_ambiguous = false;
+    CompletionBy completion_by = CompletionBy::kMatch;
 };
 
 // Bytes of a file, or of a raw device's user: no journal, no inode.
@@ -91,7 +93,8 @@ struct LinkRow {
     std::uint64_t op = 0;  // serial
     std::uint32_t rules = 0;
     std::uint64_t bytes = 0;  // 0: not known
-    bool shared = false, ambiguous = false, doubtful = false, by_order = false;
+    bool shared = false, ambiguous = false, doubtful = false;
+    CompletionBy completion_by = CompletionBy::kMatch;
     std::uint64_t ref = 0;  // of the op, in the table of those that are not settled
 };
 

@@ -59,6 +59,7 @@ void PlaceRules::find_in_flight(const Bio &bio, const Sectors &within, BioLink &
         }
         const bool done = op->data_bytes >= static_cast<std::uint64_t>(op->length_bytes);
         ++(done ? served_candidates : link.candidates);
+        link.own_place = link.own_place || (!done && ref == link.by_thread);
         std::uint64_t &oldest = done ? served : found;
         if (oldest == 0 || ref < oldest) oldest = ref;  // first in, first out
     }

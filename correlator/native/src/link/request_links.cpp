@@ -123,7 +123,7 @@ Served RequestLinks::request_done(const Request &r) {
         link->issue_ns = r.issue_ns;
         link->complete_ns = r.complete_ns;
         link->request_ambiguous = r.ambiguous;
-        link->request_by_order = r.by_order;
+        link->completion_by = r.completion_by;
         checks_.check(*link, r.getrq_ns, r.complete_ns);
         // Of a request in whose time something is missing it is not certain that it is this one.
         link->doubtful = link->doubtful || lost_between(*link, r);

@@ -29,8 +29,8 @@ std::uint32_t RowWords::rules(std::uint32_t rules) {
     return rule_sets_[rules];
 }
 
-std::uint32_t RowWords::confidence(std::uint32_t rules, bool ambiguous, bool doubtful, bool by_order) {
-    const Confidence confidence = confidence_of(rules, ambiguous, doubtful, by_order);
+std::uint32_t RowWords::confidence(std::uint32_t rules, bool ambiguous, bool doubtful, CompletionBy by) {
+    const Confidence confidence = confidence_of(rules, ambiguous, doubtful, by);
     return word(confidences_[static_cast<std::size_t>(confidence)], name_of(confidence));
 }
 

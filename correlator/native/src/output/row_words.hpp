@@ -19,7 +19,7 @@ class RowWords {
     std::uint32_t rwbs(std::uint32_t mask);
     std::uint32_t kind(IoKind k) { return word(kinds_[static_cast<std::size_t>(k)], io_kind_name(k)); }
     std::uint32_t rules(std::uint32_t set);
-    std::uint32_t confidence(std::uint32_t rules, bool ambiguous, bool doubtful, bool by_order);
+    std::uint32_t confidence(std::uint32_t rules, bool ambiguous, bool doubtful, CompletionBy by);
     // absorbed, reused, completed, open
     std::uint32_t outcome(std::size_t n, std::string_view text) { return word(outcomes_[n], text); }
     std::uint32_t message(bool send) { return word(messages_[send ? 0 : 1], send ? "send" : "receive"); }

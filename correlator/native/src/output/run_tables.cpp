@@ -299,7 +299,7 @@ void RunTables::link(const LinkRow &l, const BatchBio &bio) {
         .i64_if(links::request_id, has_request, static_cast<std::int64_t>(bio.request))
         .dict(links::evidence, words_.rules(l.rules))
         .dict_or_absent(links::request_evidence, has_request ? words_.match(bio.by_pointer) : 0)
-        .dict(links::confidence, words_.confidence(l.rules, l.ambiguous, l.doubtful, l.by_order))
+        .dict(links::confidence, words_.confidence(l.rules, l.ambiguous, l.doubtful, l.completion_by))
         .u64_if(links::bytes, l.bytes != 0, l.bytes)
         .flag(links::shared, l.shared)
         .flag(links::ambiguous, l.ambiguous);
@@ -319,7 +319,7 @@ void RunTables::deferred(const DeferredRow &d, const Bio &b, const BioLink &link
         .i32_if(deferred::tid, b.tid >= 0, display_number(b.tid))
         .dict_or_absent(deferred::comm, b.comm);
     row.dict(deferred::evidence, words_.rules(rule::kPage))
-        .dict(deferred::confidence, words_.confidence(rule::kPage, d.ambiguous, d.doubtful, false))
+        .dict(deferred::confidence, words_.confidence(rule::kPage, d.ambiguous, d.doubtful, CompletionBy::kMatch))
         .flag(deferred::shared, d.shared)
         .flag(deferred::ambiguous, d.ambiguous);
 }

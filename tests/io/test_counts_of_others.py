@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from opline_analyses.cli import main
-from opline_analyses.client.client import parse_report
+from opline_analyses.client.client import parse_report, read_report
 from opline_analyses.counts.formats.fio_bins import bucket_of
 
 Captured = pytest.CaptureFixture[str]
@@ -219,3 +221,38 @@ def test_cephs_counters_are_a_clients_figures() -> None:
     assert report is not None
     assert (report.mean_ns, report.count) == (5_000_000, 4)
     assert report.by_class == {"read": (1, 2_000_000), "write": (3, 6_000_000)}
+
+
+@pytest.mark.parametrize(
+    ("text", "buckets"),
+    [
+        ("@ms: \n[2, 4)   7 |@@@@ |\n", {(2_000_000, 4_000_000): 7}),
+        (
+            "     msecs         : count     distribution\n         2          : 5        |***|\n",
+            {(2_000_000, 3_000_000): 5},
+        ),
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_mark_of_utf_8_and_ends_of_lines_of_other_systems(
+    text: str, buckets: dict[tuple[int, int], int], end: str, mark: str, tmp_path: Path, capfd: Captured
+) -> None:
+    """Editors of other systems put them there. bcc's linear histograms have a bucket for each value."""
+    path, pipe = tmp_path / "a.txt", tmp_path / "pipe"
+    data = (mark + text.replace("\n", end)).encode()
+    path.write_bytes(data)
+    found, err = hist(path, capfd)
+    assert [*found.values()] == [buckets]
+    assert err == ""
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(data,))
+    writer.start()
+    assert hist(pipe, capfd) == (found, "")
+    writer.join()
+
+
+def test_a_mark_of_utf_8_before_a_report(tmp_path: Path) -> None:
+    path = tmp_path / "osd.json"
+    path.write_text("\ufeff" + json.dumps(COUNTERS))
+    assert read_report(path).count == 4

@@ -66,3 +66,12 @@ def test_a_line_that_is_cut_off_is_told(tmp_path: Path, capfd: Captured) -> None
     main(["losses", str(path), "--json"])
     losses = {loss["loss"]: loss["count"] for loss in json.loads(capfd.readouterr().out)["losses"]}
     assert losses["unreadable_lines"] == 2
+
+
+@pytest.mark.parametrize("letters", ["FF", "FWS", "FWFS"])
+def test_a_flush_has_no_sectors(letters: str, tmp_path: Path, capfd: Captured) -> None:
+    """libbpf-tools' biosnoop prints the letters of the file system's request for it. Nothing is missing."""
+    path = tmp_path / "a.txt"
+    path.write_text(f"{HEADER}LAT(ms)\n1.000000 a 1 sda {letters} 100 0 2.00\n1.100000 b 2 sda W 8 4096 4.00\n")
+    assert [r["latency_ns"] for r in rows(path, capfd)] == [2_000_000, 4_000_000]
+    assert main(["losses", str(path), "--json", "--max-loss", "0"]) == 0

@@ -301,6 +301,7 @@ def test_the_log_of_pgbench(more: str, tmp_path: Path, capfd: Captured) -> None:
         ("ns", "ns"), ("ms", "ms"), ("read_ns", "ns"), ("usecs", "us"), ("latms", "ms"), ("queue_lat_us", "us"),
         ("latencyUs", "us"), ("delay_seconds", "s"), ("nsecs[sda]", "ns"), ("io_msec", "ms"), ("disk_ns_total", "ns"),
         ("", None), ("status", None), ("transactions", None), ("items", None), ("lat", None), ("ns_to_ms", None),
+        ("times", None), ("lats", None), ("s", "s"), ("timens", "ns"), ("latency_sec", "s"), ("write_micros", "us"),
     ],
 )  # fmt: skip
 def test_the_unit_of_a_map_of_bpftrace(name: str, unit: str | None, tmp_path: Path, capfd: Captured) -> None:

@@ -112,7 +112,7 @@ def read_report(path: Path) -> ClientReport:
         whole.source = str(path)
         return whole
     try:
-        report = parse_report(path.read_text(errors="replace"))
+        report = parse_report(path.read_text(encoding="utf-8-sig", errors="replace"))
     except OSError as error:
         raise OplineError(f"Cannot read {path}: {error.strerror}.") from error
     if report is None:

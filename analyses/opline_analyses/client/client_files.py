@@ -76,7 +76,7 @@ def find_report(directory: Path) -> ClientReport | None:
     ]
     for path in places:
         try:
-            report = parse_report(path.read_text(errors="replace")) if path.is_file() else None
+            report = parse_report(path.read_text(encoding="utf-8-sig", errors="replace")) if path.is_file() else None
         except OSError:
             continue
         if report and (fault := report.fault()):

@@ -2,7 +2,7 @@
 """The unit of a bpftrace map's values, from the map's name: @read_ns, @usecs, @latms, @queueLatUs.
 
 bpftrace prints no unit. Scripts say it in the name: as a word of its own (words are separated by underscores, digits or
-capital letters), or as the end of a word about time.
+capital letters), or as the end of a word about time. The letter s at such an end is a plural: @times, @lats.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ _TIMES = (
     "resp|response|queue|queued|disk|dev|device|block|io|read|reads|write|writes|sync|flush|issue|run|runq|oncpu|"
     "offcpu|sched|lock|hold|req|request|op|ops|rtt|hist|lhist|d2c|q2c|q2d|i2d"
 )
-_JOINED = re.compile(rf"(?:{_TIMES})({'|'.join(sorted(_UNITS, key=len, reverse=True))})")
+_ENDS = sorted(_UNITS.keys() - {"s"}, key=len, reverse=True)
+_JOINED = re.compile(rf"(?:{_TIMES})({'|'.join(_ENDS)})")
 _NO_TIME = {
     *("b", "byte", "bytes", "kb", "kib", "mb", "mib", "size", "sizes", "sz", "bsize", "bytesize", "sector", "sectors"),
     *("blocks", "pages", "depth", "qd", "qlen", "len", "length", "count", "counts", "cpu", "cpus", "nr", "num"),

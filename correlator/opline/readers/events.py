@@ -113,8 +113,11 @@ class EventsReader(LinesReader):
 
 def request(insert_ns: int | None, issue_ns: int, complete_ns: int, place: dict[str, int | str]) -> Iterator[Event]:
     """The steps of a request; ``insert_ns``: None where it is not known. ``place``: rq, its number in the text, dev,
-    sector, nr_sector, rwbs, tid and comm. Nothing where a time or a place is none.
+    sector, nr_sector, rwbs, tid and comm. Nothing where a time or a place is none. One that flushes and has no sectors
+    is the device's flush, whatever a tool's letters say of the file system's request for it.
     """
+    if str(place["rwbs"]).startswith("F") and place["nr_sector"] == 0:
+        place = {**place, "rwbs": "FF"}
     in_order = 0 <= (issue_ns if insert_ns is None else insert_ns) <= issue_ns <= complete_ns < _MOST_NS
     if not in_order or not 0 <= int(place["sector"]) < _MOST_SECTORS or not 0 <= int(place["nr_sector"]) < 1 << 32:
         return

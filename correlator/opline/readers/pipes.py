@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What an input begins with, also of a pipe, which can be read only once: what was looked at is read again afterwards.
 
-A pipe stays open between ``head`` and ``opened``, so that its writer does not notice.
+A pipe stays open between ``head`` and ``opened``, so that its writer does not notice. The mark of UTF-8 that some
+editors put before a text (EF BB BF) is left out.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from opline.paths import StrPath
 
 LOOKED_AT = 1 << 16  # bytes, to find out what an input is
+_MARK = b"\xef\xbb\xbf"
 MOST = 1 << 20  # bytes, where the first ones do not show it
 # What was looked into and is not opened yet: descriptor, its first bytes, whether these are all.
 _pipes: dict[str, tuple[int, bytes, bool]] = {}
@@ -80,13 +82,13 @@ def _read(descriptor: int, enough: Callable[[bytes, bool], bool]) -> tuple[bytes
     while len(first) < MOST:
         more = os.read(descriptor, LOOKED_AT - len(first) % LOOKED_AT)
         if not more:
-            return first, True
+            return first.removeprefix(_MARK), True
         first += more
         if len(first) * 4 >= asked * 5:
             asked = len(first)
-            if enough(first, False):
+            if enough(first.removeprefix(_MARK), False):
                 break
-    return first, False
+    return first.removeprefix(_MARK), False
 
 
 def opened(path: StrPath) -> BinaryIO:
@@ -94,4 +96,7 @@ def opened(path: StrPath) -> BinaryIO:
     path = os.fspath(path)
     if path in _pipes:
         return io.BufferedReader(_Continued(*_pipes.pop(path)[:2]))
-    return open(path, "rb")
+    file = open(path, "rb")  # noqa: SIM115 (the caller's)
+    if file.peek(len(_MARK)).startswith(_MARK):
+        file.read(len(_MARK))
+    return file

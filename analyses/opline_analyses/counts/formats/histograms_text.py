@@ -39,6 +39,7 @@ BPFTRACE = re.compile(
 )
 _BAR = re.compile(r"\s*+(<|>=)?\s*+(-?\d{1,18})\s*+\|[@\s]*+(\d{1,18})\s*+")
 _ARROW = re.compile(r"\s*+(\d{1,18})\s*+->\s*+(\d{1,18})\s*+:\s*+(\d{1,18})\s*+\|.*+\s?")
+_LINEAR = re.compile(r"\s*+(\d{1,18})\s*+:\s*+(\d{1,18})\s*+\|.*+\s?")  # bcc's _print_linear_hist: a bucket per value
 _LENGTH = re.compile(r"measurement time: ([\d.]+) seconds")
 _UNIT = re.compile(r"bucket \((nano|micro|milli)?seconds\)")
 _TIME = re.compile(r"\s*(\d\d):(\d\d):(\d\d)\s*")
@@ -187,6 +188,8 @@ class _Reader:
             return [(-1, 0, count)] if bar[1] == "<" and value <= 0 else [(value, None, count)]
         if kind == "bcc" and (arrow := _ARROW.fullmatch(line)):
             return [(int(arrow[1]), int(arrow[2]) + 1, int(arrow[3]))]
+        if kind == "bcc" and (linear := _LINEAR.fullmatch(line)):
+            return [(int(linear[1]), int(linear[1]) + 1, int(linear[2]))]
         if kind == "iolatency" and (arrow := _ARROW.fullmatch(line)):
             return [(int(arrow[1]), int(arrow[2]), int(arrow[3]))]
         if kind == "bpftrace" and (span := BPFTRACE.fullmatch(line)):

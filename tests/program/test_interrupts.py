@@ -94,6 +94,27 @@ def test_a_signal_at_any_time_ends_a_command(command: str, trace: Callable[[str]
         assert not list(out.glob("*.part"))
 
 
+EARLY = """
+import os, runpy, signal, sys
+signal.signal(signal.SIGINT, {before})
+def interrupt(event, arguments):
+    if event == "import" and arguments[0] == "opline_analyses.cli":
+        os.kill(os.getpid(), signal.SIGINT)
+sys.addaudithook(interrupt)
+sys.argv[1:] = ["--version"]
+runpy.run_path("{script}", run_name="__main__")
+"""
+
+
+def test_an_early_ctrl_c_has_no_traceback() -> None:
+    """Before the program has imported what takes signals. One that is ignored stays so."""
+    script = Path(__file__).parents[2] / "analyses" / "opline"
+    for before, status in (("signal.default_int_handler", -signal.SIGINT), ("signal.SIG_IGN", 0)):
+        program = EARLY.format(before=before, script=script)
+        done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stderr) == (status, "")
+
+
 SWALLOWS = """
 import os, signal, sys, time
 from opline_analyses import cli

@@ -20,7 +20,7 @@ static inline void begin_record(struct block_event *e, struct bridge_cpu *cpu, u
     e->tid = ids;
     e->pid = ids >> 32;
     e->call = 0;
-    bpf_get_current_comm(e->comm, sizeof(e->comm));
+    name_current(e->comm);
     e->rq = e->bio = e->parent = e->sector = e->other = 0;
     e->nr_sector = e->bytes = e->dev = e->old_dev = e->rwbs = 0;
     e->error = 0;

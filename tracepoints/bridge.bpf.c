@@ -23,6 +23,38 @@ static inline u64 pointer_at(u64 address) {
     return value;
 }
 
+// Programs that know their arguments' types (BPF_TRACE_RAW_TP) read the kernel's structures by plain loads, where a
+// call of bpf_probe_read_kernel() takes 15 to 25 ns. `pointer` is an argument, the current task, or what such a load of
+// a pointer to a structure gave; `type` is the member's.
+#ifdef TYPED
+static u64 (*current_task_typed)(void) = (void *)158;  // bpf_get_current_task_btf, include/uapi/linux/bpf.h
+#define MEMBER(type, pointer, offset) (*(type *)((pointer) + (offset)))
+static inline u64 this_task(void) { return current_task_typed(); }
+#else
+#define MEMBER(type, pointer, offset) ((type)pointer_at((pointer) + (offset)))
+static inline u64 this_task(void) { return bpf_get_current_task(); }
+#endif
+
+// The current thread as the kernel numbers it: tgid << 32 | tid.
+static inline u64 kernel_ids(void) {
+#ifdef TYPED
+    u64 task = this_task();
+    return (u64)MEMBER(u32, task, O_TASK_TGID) << 32 | MEMBER(u32, task, O_TASK_PID);
+#else
+    return bpf_get_current_pid_tgid();
+#endif
+}
+
+static inline void name_current(char *comm) {
+#ifdef TYPED
+    u64 task = this_task();
+    ((u64 *)comm)[0] = MEMBER(u64, task, O_TASK_COMM);
+    ((u64 *)comm)[1] = MEMBER(u64, task, O_TASK_COMM + 8);
+#else
+    bpf_get_current_comm(comm, 16);
+#endif
+}
+
 static inline struct bridge_cpu *this_cpu(void) {
     u32 cpu = bpf_get_smp_processor_id();
     return cpus.lookup(&cpu);
@@ -38,7 +70,7 @@ static inline u64 ids_in_our_namespace(void) {
     if (bpf_get_ns_current_pid_tgid(PIDNS_DEV, PIDNS_INO, &ids, sizeof(ids))) return ~0ull;
     return (u64)ids.tgid << 32 | ids.pid;
 #else
-    return bpf_get_current_pid_tgid();
+    return kernel_ids();
 #endif
 }
 
@@ -47,7 +79,7 @@ static inline u64 ids_in_our_namespace(void) {
 // threads.bpf.c. A live view, which has no such records, has the numbers that its user sees.
 static inline u64 current_ids(void) {
 #ifdef ROOT_NUMBERS
-    return bpf_get_current_pid_tgid();
+    return kernel_ids();
 #else
     return ids_in_our_namespace();
 #endif

@@ -10,7 +10,7 @@
 // A call that a 32-bit program makes, or a 64-bit one by a 32-bit program's way (int 0x80): its number means another
 // call.
 static inline int numbered_otherwise(void) {
-    if (!((u32)pointer_at(bpf_get_current_task() + O_TASK_ABI) & ABI_32BIT)) return 0;
+    if (!(MEMBER(u32, this_task(), O_TASK_ABI) & ABI_32BIT)) return 0;
     struct bridge_cpu *cpu = this_cpu();
     if (cpu) __sync_fetch_and_add(&cpu->calls_32bit, 1);
     return 1;
@@ -77,12 +77,10 @@ static inline int appends(struct block_event *e, u64 file) {
 
 // The file (struct file) behind a descriptor of this thread; 0: none.
 static inline u64 file_of(u32 fd) {
-    u64 files = pointer_at(bpf_get_current_task() + O_TASK_FILES);
-    u64 table = files ? pointer_at(files + O_FILES_FDT) : 0;
-    char t[FDT_SPAN] __attribute__((aligned(8)));
-    if (!table || bpf_probe_read_kernel(t, sizeof(t), (void *)(table + FDT_LOW))) return 0;
-    if (fd >= GET(u32, t, FDT_LOW, O_FDT_MAX)) return 0;
-    return pointer_at(GET(u64, t, FDT_LOW, O_FDT_FD) + 8ull * fd);
+    u64 files = MEMBER(u64, this_task(), O_TASK_FILES);
+    u64 table = files ? MEMBER(u64, files, O_FILES_FDT) : 0;
+    if (!table || fd >= MEMBER(u32, table, O_FDT_MAX)) return 0;
+    return pointer_at(MEMBER(u64, table, O_FDT_FD) + 8ull * fd);
 }
 
 // Which file it is now, not which one it was opened as; `file`, 0: it has no inode.
@@ -165,13 +163,13 @@ static inline void fill_files(struct block_event *e) {
     }
 }
 
-static inline void fill_arguments(struct block_event *e, const char *r) {
-    e->args[0] = GET(u64, r, REGS_LOW, O_REG_0);
-    e->args[1] = GET(u64, r, REGS_LOW, O_REG_1);
-    e->args[2] = GET(u64, r, REGS_LOW, O_REG_2);
-    e->args[3] = GET(u64, r, REGS_LOW, O_REG_3);
-    e->args[4] = GET(u64, r, REGS_LOW, O_REG_4);
-    e->args[5] = GET(u64, r, REGS_LOW, O_REG_5);
+static inline void fill_arguments(struct block_event *e, u64 registers) {
+    e->args[0] = MEMBER(u64, registers, O_REG_0);
+    e->args[1] = MEMBER(u64, registers, O_REG_1);
+    e->args[2] = MEMBER(u64, registers, O_REG_2);
+    e->args[3] = MEMBER(u64, registers, O_REG_3);
+    e->args[4] = MEMBER(u64, registers, O_REG_4);
+    e->args[5] = MEMBER(u64, registers, O_REG_5);
 }
 
 // The file of a call's iocbs, and the descriptor in old_dev, if all of them name the same: aio_fildes of struct iocb is
@@ -189,13 +187,13 @@ static inline void fill_file_of_iocbs(struct block_event *e, const u64 *iocbs, u
 }
 
 // io_submit(ctx, nr, iocbpp): which iocbs it queues.
-static inline int on_io_submit(const char *r) {
-    u32 count = iocbs_told(GET(s64, r, REGS_LOW, O_REG_1));
-    u64 from = GET(u64, r, REGS_LOW, O_REG_2);
+static inline int on_io_submit(u64 registers) {
+    u32 count = iocbs_told(MEMBER(u64, registers, O_REG_1));
+    u64 from = MEMBER(u64, registers, O_REG_2);
     if (count > IOCBS_IN_ENTRY) {
         struct iocbs_event *x = reserve_iocbs(KIND_CALL_ENTRY, CALL_NUMBER_io_submit);
         if (!x) return 0;
-        fill_arguments(&x->e, r);
+        fill_arguments(&x->e, registers);
         u32 bytes = count * sizeof(x->iocbs[0]);
         asm volatile("" : "+r"(bytes));  // the kernel's verifier must find the condition
         if (bytes <= sizeof(x->iocbs)) bpf_probe_read_user(x->iocbs, bytes, (void *)from);
@@ -205,7 +203,7 @@ static inline int on_io_submit(const char *r) {
     }
     struct block_event *e = reserve_call(KIND_CALL_ENTRY, CALL_NUMBER_io_submit);
     if (!e) return 0;
-    fill_arguments(e, r);
+    fill_arguments(e, registers);
     read_iocbs(e->args + 6 - IOCBS_IN_ENTRY, IOCBS_IN_ENTRY, from, 8, count);
     fill_file_of_iocbs(e, e->args + 6 - IOCBS_IN_ENTRY, IOCBS_IN_ENTRY, count);
     events.ringbuf_submit(e, RB_NO_WAKEUP);
@@ -219,15 +217,11 @@ int on_sys_enter(struct bpf_raw_tracepoint_args *ctx) {
     if (c->follow) in_tree(c);
     u8 call = recorded_call(c, ctx->args[1]);
     if (!call) return 0;
-    char r[REGS_SPAN] __attribute__((aligned(8)));
-    int known = !bpf_probe_read_kernel(r, sizeof(r), (void *)(ctx->args[0] + REGS_LOW));
-    if (known && call == CALL_NUMBER_io_submit) return on_io_submit(r);
+    if (call == CALL_NUMBER_io_submit) return on_io_submit(ctx->args[0]);
     struct block_event *e = reserve_call(KIND_CALL_ENTRY, call);
     if (!e) return 0;
-    if (known) {
-        fill_arguments(e, r);
-        fill_files(e);
-    }
+    fill_arguments(e, ctx->args[0]);
+    fill_files(e);
     events.ringbuf_submit(e, RB_NO_WAKEUP);
     return 0;
 }
@@ -235,7 +229,7 @@ int on_sys_enter(struct bpf_raw_tracepoint_args *ctx) {
 // A call that has taken completions: struct io_event, 32 bytes, has the iocb's address in its second field.
 static inline int on_taken(u64 registers, u8 call, u64 returned) {
     u32 count = iocbs_told(returned);
-    u64 from = pointer_at(registers + O_REG_3) + 8;
+    u64 from = MEMBER(u64, registers, O_REG_3) + 8;
     if (count > IOCBS_IN_EXIT) {
         struct iocbs_event *x = reserve_iocbs(KIND_CALL_EXIT, call);
         if (!x) return 0;
@@ -256,7 +250,7 @@ int on_sys_exit(struct bpf_raw_tracepoint_args *ctx) {
     u32 zero = 0;
     struct bridge_control *c = control.lookup(&zero);
     if (!c || !c->calls) return 0;
-    u8 call = recorded_call(c, (u32)pointer_at(ctx->args[0] + O_REG_NUMBER));
+    u8 call = recorded_call(c, (u32)MEMBER(u64, ctx->args[0], O_REG_NUMBER));
     if (!call) return 0;
     if (call == CALL_NUMBER_io_getevents || call == CALL_NUMBER_io_pgetevents)
         return on_taken(ctx->args[0], call, ctx->args[1]);

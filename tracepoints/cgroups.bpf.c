@@ -37,7 +37,28 @@ static inline u64 cgroup_of_task(u64 task) {
     return with_memory_v1(task, cgroup_number(pointer_at(pointer_at(task + O_TASK_CGROUPS) + O_SET_DEFAULT)));
 }
 
+#ifdef TYPED
+static inline u64 number_of_cgroup(u64 cgroup) {
+    u64 node = cgroup ? MEMBER(u64, cgroup, O_CGROUP_NODE) : 0;
+    return node ? MEMBER(u64, node, O_NODE_ID) : 0;
+}
+
+// As cgroup_of_task() of the current one.
+static inline u64 current_cgroup(void) {
+    u64 set = MEMBER(u64, this_task(), O_TASK_CGROUPS);
+    if (!set) return 0;
+    u64 known = number_of_cgroup(MEMBER(u64, set, O_SET_DEFAULT));
+#ifdef MEMORY_V1
+    if (known != ROOT_CGROUP) return known;
+    u64 memory = MEMBER(u64, set, O_SET_MEMORY);
+    u64 id = memory ? number_of_cgroup(MEMBER(u64, memory, O_CSS_CGROUP)) : 0;
+    if (id > ROOT_CGROUP) return id | CGROUP_V1;
+#endif
+    return known;
+}
+#else
 static inline u64 current_cgroup(void) { return with_memory_v1(bpf_get_current_task(), bpf_get_current_cgroup_id()); }
+#endif
 
 #ifndef MEMORY_V2
 BPF_TABLE("lru_hash", u64, u64, dirtied_by, 65536);  // address spaces of files

@@ -27,7 +27,7 @@
 
 static inline struct thread_wait *contending(void) {
     struct bridge_control *c = wanted(KIND_LOCK);
-    return c ? thread_of((u32)bpf_get_current_pid_tgid()) : 0;
+    return c ? thread_of((u32)kernel_ids()) : 0;
 }
 
 int on_contention_begin(struct bpf_raw_tracepoint_args *ctx) {

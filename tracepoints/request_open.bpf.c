@@ -106,12 +106,12 @@ static inline void begin_of(struct record_head *head, u32 kind) {
 
 // The thread at hand, as the kernel numbers it; who that is has been told when this returns.
 static inline u32 thread_at_hand(void) {
-    u64 kernel_ids = bpf_get_current_pid_tgid();
-    u32 tid = kernel_ids, place = tid & 255;
+    u64 own = kernel_ids();
+    u32 tid = own, place = tid & 255;
     u64 name[2] = {};
     struct known_thread *known = known_threads.lookup(&place);
-    bpf_get_current_comm(name, sizeof(name));
-    if (!known || (known->ids == kernel_ids && known->name[0] == name[0] && known->name[1] == name[1])) return tid;
+    name_current((char *)name);
+    if (!known || (known->ids == own && known->name[0] == name[0] && known->name[1] == name[1])) return tid;
     struct thread_record *e = records.ringbuf_reserve(sizeof(struct thread_record));
     if (!e) {
         COUNT(lost);
@@ -125,7 +125,7 @@ static inline u32 thread_at_hand(void) {
     e->pid = ids >> 32;
     __builtin_memcpy(e->comm, name, sizeof(name));
     records.ringbuf_submit(e, RB_NO_WAKEUP);
-    known->ids = kernel_ids;
+    known->ids = own;
     known->name[0] = name[0];
     known->name[1] = name[1];
     return tid;

@@ -86,7 +86,7 @@ static inline void take_stacks(void *ctx, void *woken, struct thread_wait *t) {
 
 // As on_sched_waking, of a kind whose programs know their arguments' types (BPF_TRACE_RAW_TP).
 int stacks_sched_waking(struct bpf_raw_tracepoint_args *ctx) {
-    struct thread_wait *t = woken_thread((u32)pointer_at(ctx->args[0] + O_TASK_PID));
+    struct thread_wait *t = woken_thread(MEMBER(u32, ctx->args[0], O_TASK_PID));
     if (t) take_stacks(ctx, (void *)ctx->args[0], t);
     return 0;
 }

@@ -60,7 +60,7 @@ BPF_PERCPU_ARRAY(runs, struct cpu_runs, 1);
 // The current thread leaves the CPU.
 static inline void note_run(u64 now) {
     u32 zero = 0;
-    u64 ids = bpf_get_current_pid_tgid();
+    u64 ids = kernel_ids();
     struct cpu_runs *r = runs.lookup(&zero);
     if (!r) return;
     if ((u32)ids && r->since && now - r->since >= RUN_LEAST_NS) {
@@ -68,7 +68,7 @@ static inline void note_run(u64 now) {
         run->since = r->since;
         run->until = now;
         run->ids = ids;
-        bpf_get_current_comm(run->comm, sizeof(run->comm));
+        name_current(run->comm);
     }
     r->since = now;
 }
@@ -141,7 +141,7 @@ int on_sched_switch(struct bpf_raw_tracepoint_args *ctx) {
     struct bridge_control *c = wanted(KIND_OFF_CPU);
     if (!c) return 0;
     no_irq_here();
-    u32 prev = (u32)bpf_get_current_pid_tgid();
+    u32 prev = (u32)kernel_ids();
     if (c->follow) in_tree(c);
     u64 now = now_ns();
     note_run(now);
@@ -150,14 +150,14 @@ int on_sched_switch(struct bpf_raw_tracepoint_args *ctx) {
 #ifdef A_sched_switch_state
         u32 state = ctx->args[A_sched_switch_state];
 #else
-        u32 state = (u32)pointer_at(ctx->args[A_sched_switch_prev] + O_TASK_STATE);
+        u32 state = MEMBER(u32, ctx->args[A_sched_switch_prev], O_TASK_STATE);
 #endif
         t->off_at = now;
         t->state = state_of(ctx->args[0] & 1, state);
         if (t->lock) note_holder(t);
     }
     u64 task = ctx->args[A_sched_switch_next];
-    u32 next = (u32)pointer_at(task + O_TASK_PID);
+    u32 next = MEMBER(u32, task, O_TASK_PID);
     t = next ? thread_of(next) : 0;
     if (t) came_back(task, next, t, now);
     return 0;
@@ -169,14 +169,14 @@ static inline struct thread_wait *woken_thread(u32 tid) {
     struct thread_wait *t = c ? thread_of(tid) : 0;
     if (!t) return 0;
     t->waker = (u32)current_ids();  // who wakes it, or was interrupted by what does
-    bpf_get_current_comm(t->comm, sizeof(t->comm));
+    name_current(t->comm);
     t->woken_at = now_ns();
     note_waker(c, t);
     return t;
 }
 
 int on_sched_waking(struct bpf_raw_tracepoint_args *ctx) {
-    woken_thread((u32)pointer_at(ctx->args[0] + O_TASK_PID));
+    woken_thread(MEMBER(u32, ctx->args[0], O_TASK_PID));
     return 0;
 }
 

@@ -58,20 +58,19 @@ static inline u64 fixed_file(u64 request, u32 number) {
 
 int on_uring_submit(struct bpf_raw_tracepoint_args *ctx) {
     u64 request = ctx->args[A_uring_submit];
-    char k[KIOCB_SPAN] __attribute__((aligned(8)));
-    if (!uring_wanted() || bpf_probe_read_kernel(k, sizeof(k), (void *)(request + KIOCB_LOW))) return 0;
-    struct block_event *e = reserve_uring(URING_SUBMIT, request, GET(u8, k, KIOCB_LOW, O_KIOCB_OPCODE));
+    if (!uring_wanted()) return 0;
+    struct block_event *e = reserve_uring(URING_SUBMIT, request, MEMBER(u8, request, O_KIOCB_OPCODE));
     if (!e) return 0;
-    u32 fd = GET(u32, k, KIOCB_LOW, O_KIOCB_FD);
-    int fixed = GET(u32, k, KIOCB_LOW, O_KIOCB_FLAGS) & REQUEST_HAS_FIXED_FILE;
+    u32 fd = MEMBER(u32, request, O_KIOCB_FD);
+    int fixed = MEMBER(u32, request, O_KIOCB_FLAGS) & REQUEST_HAS_FIXED_FILE;
     u64 file = fixed ? fixed_file(request, fd) : file_of(fd);
     fill_inode(e, file);
     e->args[4] = fixed ? ~0ull : fd;
     e->args[1] = -1;
     if (OPCODES_WITH_PLACE >> e->args[3] & 1) {
         int end = OPCODES_WRITING >> e->args[3] & 1 && opened_to_append(file);
-        e->args[1] = GET(u64, k, KIOCB_LOW, O_RW_PLACE);
-        e->args[2] = GET(u32, k, KIOCB_LOW, O_RW_LENGTH);
+        e->args[1] = MEMBER(u64, request, O_RW_PLACE);
+        e->args[2] = MEMBER(u32, request, O_RW_LENGTH);
         if (end || e->args[1] == ~0ull) e->args[1] = place_in(end, file);
     }
     events.ringbuf_submit(e, RB_NO_WAKEUP);
@@ -87,8 +86,8 @@ int on_uring_to_worker(struct bpf_raw_tracepoint_args *ctx) {
 // If the thread is a worker, the request that it executes (struct io_worker, io_uring/io-wq.c).
 static inline void tell_worker(void) {
     if (!wanted(KIND_URING)) return;
-    u64 task = bpf_get_current_task();
-    if (!((u32)pointer_at(task + O_TASK_FLAGS) & TASK_IS_IO_WORKER)) return;
+    u64 task = this_task();
+    if (!(MEMBER(u32, task, O_TASK_FLAGS) & TASK_IS_IO_WORKER)) return;
     u64 worker = pointer_at(task + O_TASK_WORKER), work = worker ? pointer_at(worker + O_WORKER_WORK) : 0;
     if (!work) return;
     u64 request = work - O_KIOCB_WORK;
@@ -110,10 +109,10 @@ int on_uring_complete(struct bpf_raw_tracepoint_args *ctx) {
     if (c->workers) worked_on.delete(&request);
     e->args[1] = -1;
 #ifdef O_CQ_HEAD  // since Linux 6.15 the ring's own number counts it already (io_fill_cqe_req(), io_uring/io_uring.c)
-    e->args[1] = (u32)pointer_at(pointer_at(request + O_KIOCB_RING) + O_RING_TAIL);
+    e->args[1] = MEMBER(u32, ctx->args[0], O_RING_TAIL);
 #endif
 #ifdef O_CQE_RESULT  // since Linux 6.15
-    e->args[2] = (s64)(s32)pointer_at(ctx->args[2] + O_CQE_RESULT);
+    e->args[2] = (s64)MEMBER(s32, ctx->args[2], O_CQE_RESULT);
 #else
     e->args[2] = (s64)(s32)ctx->args[3];
 #endif

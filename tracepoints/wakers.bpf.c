@@ -87,7 +87,7 @@ static inline int is_own(struct bridge_control *c, u32 tgid) {
 
 // The current thread has woken `woken`.
 static inline void learn(struct bridge_control *c, const struct thread_wait *woken, struct thread_wait *waker) {
-    u64 ids = bpf_get_current_pid_tgid(), now = woken->woken_at;
+    u64 ids = kernel_ids(), now = woken->woken_at;
     u32 tid = ids, tgid = ids >> 32;
     u8 level = woken->level + 1;
     if (waker) {
@@ -135,7 +135,7 @@ static inline void forget(u64 task, u32 tid) {
     const struct thread_wait *t = thread_of(tid);
     if (!t) return;
     if (t->level) tell_follow(task, -1);
-    threads.delete(&tid);
+    take_out(tid);
 }
 
 static inline void forget_useless(u64 task, u32 tid, const struct thread_wait *t, u64 now) {
@@ -156,7 +156,7 @@ static inline int within_budget(struct bridge_cpu *cpu, const struct thread_wait
 
 static inline void note_waker(struct bridge_control *c, struct thread_wait *t) {
     struct bridge_cpu *cpu = this_cpu();
-    u32 tid = (u32)bpf_get_current_pid_tgid();
+    u32 tid = (u32)kernel_ids();
     no_waker(t);
     t->waker_cpu = bpf_get_smp_processor_id();
     t->waker_irq = cpu ? cpu->irq : IRQ_UNKNOWN;
@@ -180,7 +180,7 @@ static inline void note_waker(struct bridge_control *c, struct thread_wait *t) {
 
 static inline void no_irq_here(void) {}
 static inline void seed(u64 task) {}
-static inline void forget(u64 task, u32 tid) { threads.delete(&tid); }
+static inline void forget(u64 task, u32 tid) { take_out(tid); }
 static inline void forget_useless(u64 task, u32 tid, const struct thread_wait *t, u64 now) {}
 static inline int within_budget(struct bridge_cpu *cpu, const struct thread_wait *t) { return 1; }
 static inline void note_waker(struct bridge_control *c, struct thread_wait *t) { no_waker(t); }

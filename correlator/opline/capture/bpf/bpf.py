@@ -12,14 +12,14 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from opline.capture.bpf import cgroups, event_trace, syscalls, tasks, tcp, uring, waits
+from opline.capture.bpf import cgroups, event_trace, kernel, syscalls, tasks, tcp, uring, waits
 from opline.capture.bpf.bridge import OWN_TGIDS, PERIOD_NS, RING_BYTES, Bridge, pid_namespace, possible_cpus
-from opline.capture.bpf.btf import Btf, span
+from opline.capture.bpf.btf import Btf, all_known, span
 from opline.capture.bpf.cost import spent
 from opline.capture.bpf.requests import RequestStream, program_text
 from opline.capture.bpf.stacks import PROGRAM as OF_STACKS
@@ -113,6 +113,13 @@ def definitions(btf: Btf) -> dict[str, int]:
     return out
 
 
+def _types(btf: Btf, wanted: bool, names: Iterable[str]) -> dict[str, int]:
+    """The types of these tracepoints, by which programs know their arguments' types; empty where that is not known."""
+    if not wanted or not kernel.known_here():
+        return {}
+    return all_known({name: btf.tracepoint_type(name) for name in names if btf.tracepoint(name) is not None}) or {}
+
+
 class Collector:
     """Programs and bridge: ``Collector()``, ``start()``, … ``finish()``. All goes with the process, however it ends.
 
@@ -176,20 +183,25 @@ class Collector:
             "BIO_WALK": _BIO_WALK, "BIOS_AT_ONCE": _BIOS_AT_ONCE, "OWN_WALK": _OWN_WALK, "OWN_BIOS": _OWN_BIOS,
             "STATES_MOST": max(ring_bytes // 2 // _RECORD_BYTES // possible_cpus(), _STATES_LEAST),
         }  # fmt: skip
+        self._types = _types(btf, self.threads, (*syscalls.PROGRAMS, *self._uring, *tasks.STATES))
         if keep:
             btf.keep()
         self._records = records
+        self._walk: int | None = None
+        self._prefix = "on" if requests is None else "request"
         library = BRIDGE if records is None else LIVE_BRIDGE
         more = "" if requests is None else program_text(library)
-        self._bridge = Bridge(library, "the BPF programs", KINDS, self._definitions, ring_bytes, period_ns, more, keep)
+
+        def bridge() -> Bridge:
+            given = self._definitions | ({"TYPED": 1} if self._types else {})
+            return Bridge(library, "the BPF programs", KINDS, given, ring_bytes, period_ns, more, keep)
+
+        self._bridge, self._programs = self._loaded(bridge)
         if records is not None:
             self._bridge.library.live_open(records)
         self._writes = trace is not None
         if trace is not None:
             event_trace.open_stream(self._bridge.library, trace)
-        self._prefix = "on" if requests is None else "request"
-        self._walk: int | None = None
-        self._programs = self._load()
         self._requests: RequestStream | None = None
         if requests is not None:
             self._requests = RequestStream(self._bridge.library, self._bridge.bpf, requests, ring_bytes, KINDS)
@@ -201,8 +213,21 @@ class Collector:
             return self._uring[program]
         return f"{self._prefix if program in TRACEPOINTS else 'on'}_{program}"
 
-    def _load(self) -> dict[str, str]:
-        bpf = self._bridge.bpf
+    def _loaded(self, make: Callable[[], Bridge]) -> tuple[Bridge, dict[str, str]]:
+        """With programs that read by plain loads, or, if the kernel refuses one of those, by helpers alone."""
+        bridge = make()
+        try:
+            return bridge, self._load(bridge)
+        except OplineError:
+            bridge.bpf.close()
+            if not self._types:
+                raise
+        self._types = {}
+        bridge = make()
+        return bridge, self._load(bridge)
+
+    def _load(self, bridge: Bridge) -> dict[str, str]:
+        bpf = bridge.bpf
         programs = {}
         names = [t for t in TRACEPOINTS if any(key.startswith(f"A_{t}_") for key in self._definitions)]
         if self._prefix == "request":
@@ -218,10 +243,12 @@ class Collector:
         for name in names:
             programs[name] = self._function(name)
             what = f"the kernel does not take the BPF program for {name}"
-            self._bridge.attempt(what, partial(bpf.load, programs[name]))
+            of = self._types.get(name)
+            how = () if of is None else (kernel.TRACING, kernel.TRACE_RAW_TP, of)
+            bridge.attempt(what, partial(bpf.load, programs[name], *how))
         if self._prefix == "request":
             what = f"the kernel does not take the BPF program {_WALK}"
-            self._walk = self._bridge.attempt(what, partial(bpf.load, f"request_{_WALK}"))
+            self._walk = bridge.attempt(what, partial(bpf.load, f"request_{_WALK}"))
             bpf.maps["walks"].set(ctypes.c_uint32(0), ctypes.c_uint32(self._walk))
         missing = [name for name in _NEEDED if name not in programs]
         if missing:
@@ -247,7 +274,7 @@ class Collector:
         """Attach the programs, start the bridge's thread. Raises OplineError."""
         bpf = self._bridge.bpf
         for name, function in self._programs.items():
-            tracepoint = None if function == OF_STACKS else name
+            tracepoint = None if function == OF_STACKS or name in self._types else name
             self._bridge.attempt(f"cannot attach to tracepoint {name}", partial(bpf.attach, function, tracepoint))
         told = [bpf.load(function) for name, function in self._programs.items() if name not in self._of_wakers]
         self._bridge.start(told, self._own)
@@ -279,16 +306,14 @@ class Collector:
             return
         if pid_namespace():
             raise OplineError("processes that run already can be followed in the initial PID namespace only")
-        tree, threads, marks = (self._bridge.bpf.maps[name] for name in ("tree", "threads", "marks"))
-        (marked,) = marks.values()
-        nothing = threads.value()
+        tree, sets = (self._bridge.bpf.maps[name] for name in ("tree", "thread_sets"))
+        known: dict[int, Any] = {}
         for pid in pids:
             tree.set(ctypes.c_uint32(pid), ctypes.c_uint8(1))
             for thread in Path(f"/proc/{pid}/task").glob("[0-9]*"):
-                tid = int(thread.name)
-                threads.set(ctypes.c_uint32(tid), nothing)
-                marked.of[tid & 0xFFFF] = 1
-        marks.set(ctypes.c_uint32(0), marked)
+                tasks.put_in(known, int(thread.name), sets.value)
+        for place, found in known.items():
+            sets.set(ctypes.c_uint32(place), found)
 
     def finish(self) -> dict[str, Any]:
         """Detach, pass on what is left, and say what happened."""
@@ -305,7 +330,7 @@ class Collector:
 
         counts = self._bridge.finish(end)
         counts["paths"] = self._bridge.library.paths_told()
-        counts |= {"programs": cost, **stacks_told}
+        counts |= {"programs": cost, "typed": bool(self._types), **stacks_told}
         if self._records is not None:
             self._bridge.library.live_close()
         if self._writes:

@@ -49,7 +49,6 @@ def definitions(btf: Btf) -> dict[str, int] | None:
     if known is None:
         return None
     return {
-        **known, "ABI_32BIT": is_32bit, **span("REGS", (known[f"O_REG_{i}"] for i in range(6))),
-        **span("FDT", (known["O_FDT_MAX"], known["O_FDT_FD"])),
+        **known, "ABI_32BIT": is_32bit,
         **span("INODE", (known["O_INODE_INO"], known["O_INODE_SB"])),
     }  # fmt: skip

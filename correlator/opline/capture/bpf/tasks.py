@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from opline.capture.bpf.btf import Btf, all_known
 
 PROGRAMS = ("sched_process_fork", "sched_process_exec", "sched_process_exit")
 ITERATED = "bpf_iter_task"  # the kernel's function for it
 RUNNING = "bpf_iter__task"  # the iterator over the threads that there are
 STATES = ("sched_switch", "sched_waking")
+_THREAD_SETS = 8192  # as in tracepoints/tree.bpf.c
 _UPID_BYTES = 16  # struct upid: int nr; struct pid_namespace *ns (include/linux/pid.h)
 
 
@@ -68,3 +71,13 @@ def states(btf: Btf) -> dict[str, int] | None:
     else:
         found["O_TASK_STATE"] = btf.offset("task_struct", "__state") or btf.offset("task_struct", "state")
     return all_known(found)
+
+
+def put_in(sets: dict[int, Any], tid: int, kind: type[Any]) -> None:
+    """Adds a thread to the sets of those that are followed, by their places; ``kind``: of a new set. One for which its
+    set has no room is left out.
+    """
+    found = sets.setdefault(tid % _THREAD_SETS, kind())
+    free = next((way for way, known in enumerate(found.of) if known in (0, tid)), None)
+    if free is not None:
+        found.of[free] = tid

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from opline.capture.bpf.btf import Btf, all_known, span
+from opline.capture.bpf.btf import Btf, all_known
 
 #: Tracepoints of include/trace/events/io_uring.h: the first that this kernel has, and the program for it.
 _SUBMIT = ("io_uring_submit_req", "io_uring_submit_sqe")  # the second up to Linux 6.3
 _TO_WORKER, _COMPLETE = "io_uring_queue_async_work", "io_uring_complete"
-_READ_AT_ONCE = ("O_KIOCB_OPCODE", "O_KIOCB_FLAGS", "O_KIOCB_FD", "O_RW_PLACE", "O_RW_LENGTH")
 _ARGUMENTS_WITH_RESULT = 7  # of io_uring_complete up to Linux 6.14; then it has a struct io_uring_cqe
 
 
@@ -40,7 +39,7 @@ def definitions(btf: Btf) -> dict[str, int] | None:
     known = all_known(found)
     if known is None:
         return None
-    return {**known, **span("KIOCB", (known[name] for name in _READ_AT_ONCE)), **_taken(btf)}
+    return {**known, **_taken(btf)}
 
 
 def _taken(btf: Btf) -> dict[str, int]:

@@ -341,6 +341,12 @@ failed : {
 }
 }
 
+// All system calls are wanted: to measure, before bridge_start(), what recording one costs.
+EXPORT void bridge_want_calls(struct bridge_control *control) {
+    control->calls = ~UINT64_C(0);
+    number_calls(control->call_of);
+}
+
 // What the programs have been told to record, a bit per kind.
 EXPORT uint64_t bridge_mask(const struct bridge *b) { return b->control->mask; }
 

@@ -13,6 +13,7 @@ from opline.model import load_model
 from opline_analyses.cli import load, parser_of
 from opline_analyses.client.client import parse_report
 from opline_analyses.client.glance import glance_lines, next_lines
+from opline_analyses.ops.stages import table_of
 
 
 def test_ops_beside_the_clients_own_figures(trace: Callable[[str], Path], tmp_path: Path) -> None:
@@ -48,6 +49,24 @@ def test_ops_of_the_classes_that_the_client_counts(trace: Callable[[str], Path],
     assert {name: all_ops[name] for name in mine} == mine
     assert first.startswith(f"{client.count} pwrite64 ops: mean ")
     assert first.endswith(f"; {sum(all_ops.values()) - sum(mine.values())} other ops")
+
+
+def test_what_recording_costs_each_call_is_said_where_it_matters(trace: Callable[[str], Path], tmp_path: Path) -> None:
+    """Of ops that are one call each, from a twentieth of their mean on."""
+    name = "fio-psync-qd1-nvme"
+    (tmp_path / "trace").symlink_to(trace(name))
+    (tmp_path / "stdout.txt").write_text((Path(__file__).parents[1] / "traces" / f"{name}.out").read_text())
+    model, note = load_model("syscalls"), tmp_path / "recording.json"
+    found, _ = stage_statistics(tmp_path / "trace", model, classes=["pwrite64"], progress=False)
+    mean_ns = table_of(found, 0, 0, tmp_path).latency.mean_ns
+
+    def said(call_ns: int | None) -> list[str]:
+        note.write_text(json.dumps({"schema": "opline-recording", "collector": {"call_ns": call_ns}}))
+        return [line for line in glance_lines(tmp_path, model, 50_000) if line.startswith("recording itself")]
+
+    assert said(None) == said(int(mean_ns * 0.049)) == []
+    (line,) = said(int(mean_ns * 0.051))
+    assert " per call" in line
 
 
 def test_what_no_event_shows_is_said_of_io_uring(trace: Callable[[str], Path], tmp_path: Path) -> None:

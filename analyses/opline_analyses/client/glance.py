@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from opline_analyses.ops.stages import StageTable
 
 MOST_EVENTS = 5_000_000  # beyond, reading the trace takes longer than anybody waits for a summary
+# classes of the model `syscalls` whose ops are one call each
+_CALLS = frozenset({"read", "write", "pread64", "pwrite64", "readv", "writev", "preadv", "pwritev"})
+_REAL_SHARE = 0.05  # of the mean latency
 _P99 = ("latency_ns.p99",)
 
 
@@ -67,6 +70,7 @@ def glance_lines(directory: Path, model: Model, event_count: int | None) -> Iter
     yield _ops(t, None if why_not else client, mine, others, found["takes_unseen"]) + (
         f"; {why_not}" if why_not else ""
     )
+    yield from _own_cost(directory, t, mine if client and not why_not else list(found["classes"]))
     yield from _widest(t)
     if population is not None and (line := line_of(population, names_in(recording_of(directory)))):
         yield line
@@ -106,6 +110,16 @@ def _ops(t: StageTable, client: ClientReport | None, classes: list[str], others:
     if others:
         text += f"; {count_of(others, 'other op')}"
     return text
+
+
+def _own_cost(directory: Path, t: StageTable, classes: list[str]) -> Iterator[str]:
+    """What recording itself adds to each op that is a system call, where that is a real share of the latency."""
+    cost_ns = ((recording_of(directory) or {}).get("collector") or {}).get("call_ns")
+    if cost_ns and classes and set(classes) <= _CALLS and cost_ns >= _REAL_SHARE * t.latency.mean_ns:
+        yield (
+            f"recording itself takes at least {duration(cost_ns)} per call, partly outside of these ops: "
+            "without it the calls are faster (`opline record --measure-overhead`)"
+        )
 
 
 def _widest(t: StageTable) -> Iterator[str]:

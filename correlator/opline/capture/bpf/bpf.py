@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from opline.capture.bpf import cgroups, event_trace, kernel, syscalls, tasks, tcp, uring, waits
+from opline.capture.bpf import call_cost, cgroups, event_trace, kernel, syscalls, tasks, tcp, uring, waits
 from opline.capture.bpf.bridge import OWN_TGIDS, PERIOD_NS, RING_BYTES, Bridge, pid_namespace, possible_cpus
 from opline.capture.bpf.btf import Btf, all_known, span
 from opline.capture.bpf.cost import spent
@@ -188,6 +188,7 @@ class Collector:
             btf.keep()
         self._records = records
         self._walk: int | None = None
+        self._call_ns: int | None = None
         self._prefix = "on" if requests is None else "request"
         library = BRIDGE if records is None else LIVE_BRIDGE
         more = "" if requests is None else program_text(library)
@@ -271,11 +272,15 @@ class Collector:
         return self._bridge.enabled()
 
     def start(self) -> None:
-        """Attach the programs, start the bridge's thread. Raises OplineError."""
+        """Attach the programs, measure what a call's record costs, start the bridge's thread. Raises OplineError."""
         bpf = self._bridge.bpf
+        measures = self.calls and not pid_namespace()  # else the kernel's number of this process is not known
+        bare_ns = call_cost.least_ns() if measures else None
         for name, function in self._programs.items():
             tracepoint = None if function == OF_STACKS or name in self._types else name
             self._bridge.attempt(f"cannot attach to tracepoint {name}", partial(bpf.attach, function, tracepoint))
+        if bare_ns is not None:
+            self._call_ns = call_cost.added_ns(bpf, self._bridge.library, bare_ns)
         told = [bpf.load(function) for name, function in self._programs.items() if name not in self._of_wakers]
         self._bridge.start(told, self._own)
 
@@ -330,7 +335,7 @@ class Collector:
 
         counts = self._bridge.finish(end)
         counts["paths"] = self._bridge.library.paths_told()
-        counts |= {"programs": cost, "typed": bool(self._types), **stacks_told}
+        counts |= {"programs": cost, "typed": bool(self._types), "call_ns": self._call_ns, **stacks_told}
         if self._records is not None:
             self._bridge.library.live_close()
         if self._writes:

@@ -18,7 +18,7 @@ RAW_TRACEPOINT, KPROBE, TRACING = 17, 2, 26  # types of programs
 TRACE_RAW_TP, TRACE_ITER, UPROBE_MULTI = 23, 28, 48  # what a program is loaded for, where its type does not say it
 INSTRUCTION_BYTES = 8
 
-_MAP_CREATE, _LOOKUP, _UPDATE, _NEXT_KEY, _LOAD = 0, 1, 2, 4, 5
+_MAP_CREATE, _LOOKUP, _UPDATE, _DELETE, _NEXT_KEY, _LOAD = range(6)
 _INFORMATION, _RAW_TRACEPOINT_OPEN, _LINK_CREATE, _ENABLE_STATS, _ITER_CREATE = 15, 17, 28, 32, 33
 _MAP = struct.Struct("=IIIIIII16s")  # up to map_name
 _MAP_INFORMATION = struct.Struct("=IIIIII")  # type, id, bytes of a key and of a value, entries, flags
@@ -76,6 +76,12 @@ def update(descriptor: int, key: bytes, value: bytes) -> None:
     """Gives a key of a map this value."""
     held, given = ctypes.create_string_buffer(key, len(key)), ctypes.create_string_buffer(value, len(value))
     call(_UPDATE, struct.pack("=IIQQQ", descriptor, 0, ctypes.addressof(held), ctypes.addressof(given), 0))
+
+
+def delete(descriptor: int, key: bytes) -> None:
+    """Takes a key out of a map."""
+    held = ctypes.create_string_buffer(key, len(key))
+    call(_DELETE, struct.pack("=IIQQQ", descriptor, 0, ctypes.addressof(held), 0, 0))
 
 
 def next_key(descriptor: int, key: bytes | None, key_bytes: int) -> bytes | None:

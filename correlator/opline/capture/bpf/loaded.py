@@ -30,6 +30,10 @@ class Map:
         """Gives a key this value."""
         kernel.update(self.descriptor, bytes(key), bytes(value))
 
+    def remove(self, key: ctypes._SimpleCData[Any]) -> None:
+        """Takes a key out."""
+        kernel.delete(self.descriptor, bytes(key))
+
     def values(self) -> Iterator[Any]:
         """All values at the moment."""
         of, value = self._of, self.value

@@ -20,12 +20,12 @@ from tests.lib.recorded import LAB, NAMES, RunOf, model_of
 
 from opline import _core
 from opline.errors import OplineError
+from opline.store.arrays import ABSENT
 from opline_analyses.cli import main
 from opline_analyses.client.client_files import find_log
 from opline_analyses.client.client_log import join_client_log
 from opline_analyses.ops.op_csv import FIXED, STAGE_COLUMNS, collector, stage_columns, write
 from opline_analyses.ops.stages import stages_in_order
-from opline_analyses.runs.columns import ABSENT
 from opline_analyses.runs.run import open_tables
 
 Trace = Callable[[str], Path]

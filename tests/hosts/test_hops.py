@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -25,7 +26,7 @@ def slack(
         "sender", "receiver", "identity", "send_point", "receive_point", "send_tid", "receive_tid", "sent_ns",
         "received_ns", "bound_ns",
     )  # fmt: skip
-    messages = pa.table({name: [row[i] for row in rows] for i, name in enumerate(names)})
+    messages = {name: np.array([row[i] for row in rows]) for i, name in enumerate(names)}
     passed = [(0, row[8], row[6], row[4]) for row in rows]
     transitions = {name: [p[i] for p in passed] for i, name in enumerate(("op_id", "ts_ns", "tid", "point"))}
     pq.write_table(pa.table(transitions), tmp_path / "transitions.parquet")

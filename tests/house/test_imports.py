@@ -33,7 +33,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("opline.losses", "opline.gaps", "opline.steps", "opline.cost"),
     ("opline.model",),
     ("opline.readers",),
-    tuple(f"opline.store.{n}" for n in ("schema", "arrow", "checksums", "manifest", "writer")),
+    tuple(f"opline.store.{n}" for n in ("schema", "arrow", "arrays", "checksums", "manifest", "writer")),
     ("opline.reading", "opline.correlation"),
     ("opline.store",),
     ("opline.cluster",),

@@ -10,13 +10,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2] / "analyses" / "opline_analyses"
 #: Writers of CSV: the table, and what changes cells of written CSV for spreadsheets.
 CSV = {"base/result_table.py", "base/safe_cells.py"}
-#: Rows that never are Python objects: DuckDB's of any query, through Arrow.
-ARROW = {"runs/query_csv.py"}
 #: JSON that is no result: other tools' formats, the page's data, files that opline reads again, quoted texts.
 JSON = {
     "api/recording.py", "base/result_table.py", "commands/events.py", "compare/figures.py", "engine/interface.py",
     "engine/task.py", "hosts/agent.py", "hosts/remote.py", "infer/events.py", "infer/fields.py", "infer/probed.py",
-    "infer/text.py", "report/document.py", "runs/query_csv.py", "view/pages.py",
+    "infer/text.py", "report/document.py", "view/pages.py",
 }  # fmt: skip
 #: Aligned lines that are no table: what stands in a widget or a list of steps, and the layouts of other tools.
 LAYOUTS = {
@@ -38,7 +36,6 @@ def calls() -> Iterator[tuple[str, str]]:
 
 def test_one_file_writes_csv() -> None:
     assert {file for file, name in calls() if name in ("csv.writer", "csv.DictWriter")} == CSV
-    assert {file for file, name in calls() if name.endswith(".write_csv")} == ARROW
 
 
 def test_one_file_writes_json_of_results() -> None:

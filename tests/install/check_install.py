@@ -52,7 +52,7 @@ def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def answers(bare: Root, opline: str, device: str) -> None:
-    """record, ops, why, live, report, and what looks at a run by numpy, DuckDB and pyarrow."""
+    """record, ops, why, live, report, and what looks at a run by numpy and DuckDB."""
     assert not bare.run(f"command -v {' '.join(COMPILERS)} || true")
     write = f"dd if=/dev/zero of={device} bs=4k count={WRITES} oflag=direct"
     bare.run(f"cd /shared && rm -rf run1 && {opline} record -o run1 -- {write}")

@@ -290,7 +290,7 @@ def test_records_may_come_byte_by_byte() -> None:
     whole.ring.feed(data)
     for at in range(len(data)):
         pieces.ring.feed(data[at : at + 1])
-    assert whole.settled()["requests"].equals(pieces.settled()["requests"])
+    assert whole.settled()["requests"].pieces == pieces.settled()["requests"].pieces
     assert (pieces.ring.events, pieces.ring.lost, pieces.ring.first_ns) == (4, 5, 0)
 
 

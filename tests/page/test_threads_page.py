@@ -22,10 +22,10 @@ from tests.lib.firefox import Firefox
 from tests.lib.recorded import Correlated, RunOf
 from tests.page.test_report import hostile_run
 
+from opline.store.arrays import ABSENT
 from opline_analyses.cli import main
 from opline_analyses.ops.thread_names import NO_THREAD, host_of_key, thread_keys
 from opline_analyses.report import data
-from opline_analyses.runs.columns import ABSENT
 from opline_analyses.runs.run import open_run
 from opline_analyses.runs.selection import Selection
 from opline_analyses.view import pages

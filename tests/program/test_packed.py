@@ -13,13 +13,14 @@ import zipfile
 from collections import Counter
 from pathlib import Path
 
-import pyarrow as pa
+import numpy as np
 import pytest
 from tests.lib.recorded import RunOf
 
 from opline.paths import PACKED_FIRST
+from opline.store.arrays import Batch, Numbers
 from opline.store.packed import members
-from opline.store.schema import TABLES
+from opline.store.schema import BY_NAME, TABLES
 from opline_analyses.cli import main
 from opline_analyses.export import anonymous
 from opline_analyses.export.anonymous import ADDRESSES, NAMES, WORDS
@@ -108,10 +109,13 @@ def test_an_anonymous_file_has_none_of_the_names(
 
 
 def test_addresses_of_locks_are_numbered() -> None:
-    field, names = pa.field("lock", pa.uint64()), anonymous.Pseudonyms()
-    for addresses, numbers in (([2**63 + 5, None, 2**63 + 5, 7], [1, None, 1, 2]), ([None], [None]), ([7, 9], [2, 3])):
-        rows = pa.record_batch([pa.array(addresses, pa.uint64())], names=["lock"])
-        assert anonymous._column(rows, field, names).equals(pa.array(numbers, pa.uint64()))
+    names = anonymous.Pseudonyms()
+    lock = next(c for c in BY_NAME["waits"].columns if c.name == "lock")
+    for addresses, numbers in (([2**63 + 5, 0, 2**63 + 5, 7], [1, None, 1, 2]), ([0], [None]), ([7, 9], [2, 3])):
+        rows = Batch(len(addresses), {"lock": Numbers(np.array(addresses, np.uint64), np.array(addresses) == 0)})
+        found = anonymous._column(rows, lock, names)
+        assert isinstance(found, Numbers) and found.absent is not None
+        assert [None if none else n for n, none in zip(found.values, found.absent, strict=True)] == numbers
     integers = [c for t in TABLES for c in t.columns if c.type in ("u64", "i64")]
     assert {c.name for c in integers if "ddress" in c.meaning} == ADDRESSES
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from opline.store.schema import TABLES
 from opline.talk import shown
-from opline_analyses.base.extras import frame, polars_frame
+from opline_analyses.base.extras import frame, polars_frame, with_extras
 
 if TYPE_CHECKING:
     import duckdb
@@ -85,15 +85,15 @@ class Table:
             return self._run(self._query).fetchall()
 
     def arrow(self) -> pa.Table:
-        """All rows as a pyarrow.Table."""
-        with self._guard():
+        """All rows as a pyarrow.Table. Raises OplineError where pyarrow is not installed."""
+        with with_extras(), self._guard():
             return self._con().sql(self._query, self._parameters).to_arrow_table()
 
     def batches(self, rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
         """The rows as pyarrow.RecordBatches of so many at most: memory does not follow the table. Another question to
-        the same run ends it.
+        the same run ends it. Raises OplineError where pyarrow is not installed.
         """
-        with self._guard():
+        with with_extras(), self._guard():
             reader: pa.RecordBatchReader = self._con().sql(self._query, self._parameters).to_arrow_reader(rows)
             yield from reader
 

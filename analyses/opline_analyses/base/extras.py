@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 #: Packages of extras, by the name of the module.
-EXTRAS = {"dask": "dask", "distributed": "dask", "matplotlib": "plot", "networkx": "graph"}
+EXTRAS = {"dask": "dask", "distributed": "dask", "matplotlib": "plot", "networkx": "graph", "pyarrow": "arrow"}
 
 
 def missing_extra(error: Exception) -> str | None:
@@ -45,10 +45,8 @@ def _missing(package: str, what: str) -> OplineError:
 
 def pyarrow() -> Any:
     """The package. Raises OplineError."""
-    try:
+    with with_extras():
         import pyarrow
-    except ImportError as error:
-        raise _missing("pyarrow", "arrow()") from error
     return pyarrow
 
 

@@ -39,7 +39,6 @@ PER = {
     "thread": "concat(coalesce(comm, '?'), ':', coalesce(tid::VARCHAR, '?'))", "cgroup": "cgroup", "host": "host",
     "object": "object", "process": "process",
 }  # fmt: skip
-BATCH_ROWS = 1 << 16
 
 
 class IoFilters(Given):
@@ -259,13 +258,14 @@ def batches(
     """
     import numpy as np
 
+    from opline.store.arrays import read
     from opline_analyses.intervals.intervals import Batch
-    from opline_analyses.runs.columns import plain
 
     column = PER[per] if per is not None else "''"
     rows = rows.replaced(source=with_owner(rows.source, per))
     place = f"concat(kind, ' ', {column})" if with_kind else column
-    sql, parameters = counted_sql(rows, f"end_ns, begin_ns, {value} AS value, coalesce({size}, 0), {place} AS place")
+    columns = f"end_ns, begin_ns, {value} AS value, coalesce({size}, 0) AS size, {place} AS place"
+    sql, parameters = counted_sql(rows, columns)
     whose = names_of_groups(run, rows, per)
 
     def named(key: Any) -> str:
@@ -274,11 +274,13 @@ def batches(
             return f"{'' if per is None else whose(place or None)} {kind}"
         return whose(key)
 
-    for found in run.con.sql(sql, parameters).to_arrow_reader(BATCH_ROWS):
-        end_ns, begin_ns, values, sizes = (plain(found.column(i)).astype(np.int64, copy=False) for i in range(4))
-        groups = found.column(4).dictionary_encode()
-        texts = [named(key) for key in groups.dictionary.to_pylist()]
-        indices = plain(groups.indices, len(texts)).astype(np.int64)
+    for found in read(run.con.sql(sql, parameters)):
+        end_ns, begin_ns, values, sizes = (
+            found.numbers(name).filled(np.int64) for name in ("end_ns", "begin_ns", "value", "size")
+        )
+        codes, keys = found.codes("place")
+        texts = [named(key) for key in keys]
+        indices = np.where(codes < 0, len(texts), codes).astype(np.int64)
         yield Batch(end_ns, values, sizes, indices, [*texts, "unknown"], begin_ns)
 
 

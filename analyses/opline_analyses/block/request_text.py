@@ -16,7 +16,7 @@ from opline_analyses.base.screen import WIDTH
 from opline_analyses.base.text import device_name, shortened
 from opline_analyses.block.requests import COLUMNS, Wanted, ids_of, in_parts, requests
 from opline_analyses.runs import cgroups
-from opline_analyses.runs.columns import fetched
+from opline_analyses.runs.columns import fetched, give_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -226,8 +226,6 @@ def _give_kinds(run: Run, kinds: dict[Kind, int], room: int) -> None:
     """Makes the table `kinds` with the texts of each: device, flags, the thread's name, what is behind its number, and
     the line below.
     """
-    import pyarrow as pa
-
     names = run.device_names()
     paths = dict.fromkeys(kind.cgroup for kind in kinds if kind.cgroup is not None)
     owners = cgroups.names(run, list(paths)) if len(paths) > 1 else {}
@@ -239,13 +237,7 @@ def _give_kinds(run: Run, kinds: dict[Kind, int], room: int) -> None:
         device = "" if kind.dev is None else device_name(names, kind.dev)
         texts = (shown(device), shown(kind.rwbs or ""), shown(kind.room(room)), shown(marks).rstrip(), below)
         rows.append((*kind, *texts))
-    types = ("i64", "text", "text", "i64", "text", "bool", "bool", "text", "i64", *["text"] * 5)
-    arrow = {"i64": pa.int64(), "text": pa.string(), "bool": pa.bool_()}
+    types = {"i64": "BIGINT", "text": "VARCHAR", "bool": "BOOLEAN"}
+    kinds_of = ("i64", "text", "text", "i64", "text", "bool", "bool", "text", "i64", *["text"] * 5)
     named = (*KIND, "device", "flags", "name", "marks", "below")
-    table = {
-        name: pa.array([row[at] for row in rows], arrow[kind])
-        for at, (name, kind) in enumerate(zip(named, types, strict=True))
-    }
-    run.con.register("given", pa.table(table))
-    run.con.execute("CREATE OR REPLACE TEMP TABLE kinds AS SELECT * FROM given")
-    run.con.unregister("given")
+    give_rows(run, "kinds", {name: types[kind] for name, kind in zip(named, kinds_of, strict=True)}, rows)

@@ -128,7 +128,7 @@ def result(
     gaps = unsplit(run)
     hops, steps = checks.hop_agreement(run), checks.block_steps(run)
     if per_op_file:
-        from opline_analyses.runs.query_csv import write_csv  # only this file needs pyarrow
+        from opline_analyses.runs.query_csv import write_csv
 
         with complete_file(per_op_file) as file:
             rows = per_op(run)

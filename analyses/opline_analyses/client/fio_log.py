@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 from opline.errors import OplineError
 from opline.values import Value
 from opline_analyses.client.fio_places import DISK, OWN, PART, make_places
+from opline_analyses.runs.columns import give_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -97,16 +98,10 @@ def _read(lat: Path, job: int) -> Iterator[tuple[int, int, str, int, int, int, i
 
 def join_fio_logs(run: Run, paths: Sequence[Path]) -> Joined:
     """Makes `client_ops` of the lat logs ``paths``, one per job. Raises OplineError with one line."""
-    import pyarrow as pa
-
     rows = [row for job, path in enumerate(paths) for row in _read(path, job)]
-    names = ("job", "line", "direction", "bytes", "offset_bytes", "lat_ns", "clat_ns", "issue_ns")
-    types = (pa.int64(), pa.int64(), pa.string(), *[pa.int64()] * 5)
-    columns = list(zip(*rows, strict=True)) or [()] * len(names)
-    fio = pa.table([pa.array(c, type=t) for c, t in zip(columns, types, strict=True)], names=list(names))
-    run.con.register("fio_rows", fio)
-    run.con.execute("CREATE OR REPLACE TEMP TABLE fio_log AS SELECT * FROM fio_rows")
-    run.con.unregister("fio_rows")
+    numbers = ("bytes", "offset_bytes", "lat_ns", "clat_ns", "issue_ns")
+    columns = {"job": "BIGINT", "line": "BIGINT", "direction": "VARCHAR", **dict.fromkeys(numbers, "BIGINT")}
+    give_rows(run, "fio_log", columns, rows)
     make_places(run)
     run.con.execute(_PAIRS)
     refused = _refuse_coincidences(run)

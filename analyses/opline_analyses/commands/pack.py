@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
             from opline_analyses.export.anonymous import write_anonymous
 
             with scratch("anonymous") as folder, complete_file(args.output) as out:
-                write_anonymous(opened_run.path, opened_run.manifest, Path(folder))
+                write_anonymous(opened_run, Path(folder))
                 names = pack(Path(folder), out, anonymous=True)
     talk(f"wrote {args.output}: {count_of(len(names), 'file')} of {args.run}")
     return 0

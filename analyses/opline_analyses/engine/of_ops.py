@@ -146,13 +146,13 @@ def _batches(run: Run) -> Iterator[Batch]:
     """
     import numpy as np
 
-    from opline_analyses.runs.columns import plain
+    from opline.store.arrays import read
 
-    for found in run.con.sql("SELECT stage, value FROM parts").to_arrow_reader(1 << 16):
-        groups = found.column(0).dictionary_encode()
-        texts = [f"stage {name}" for name in groups.dictionary.to_pylist()]
-        indices = plain(groups.indices, 0).astype(np.int64)
-        values = plain(found.column(1)).astype(np.int64, copy=False)
+    for found in read(run.con.sql("SELECT stage, value FROM parts")):
+        codes, names = found.codes("stage")
+        texts = [f"stage {name}" for name in names]
+        indices = codes.astype(np.int64)
+        values = found.numbers("value").filled(np.int64)
         nothing = np.zeros(len(values), np.int64)
         yield Batch(nothing, values, nothing, indices, texts)
     yield from _rest(run, REST)
@@ -162,12 +162,12 @@ def _rest(run: Run, names: Sequence[str]) -> Iterator[Batch]:
     """A value per op in `counted`, in groups "of NAME"."""
     import numpy as np
 
-    from opline_analyses.runs.columns import plain
+    from opline.store.arrays import read
 
-    columns = ", ".join(f"coalesce({name}_ns, 0)" for name in names)
+    columns = ", ".join(f"coalesce({name}_ns, 0) AS {name}" for name in names)
     sql = f"SELECT {columns} FROM ops WHERE op_id IN (SELECT op_id FROM counted)"
-    for found in run.con.sql(sql).to_arrow_reader(1 << 16):
-        for place, name in enumerate(names):
-            values = plain(found.column(place)).astype(np.int64, copy=False)
+    for found in read(run.con.sql(sql)):
+        for name in names:
+            values = found.numbers(name).filled(np.int64)
             nothing = np.zeros(len(values), np.int64)
             yield Batch(nothing, values, nothing, np.zeros(len(values), np.int64), [f"of {name}"])

@@ -10,20 +10,25 @@ from __future__ import annotations
 
 import json
 import os
-import zlib
 from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opline.store.arrow import arrow_schema
+import numpy as np
+
+from opline import _core
+from opline.store.arrays import Batch, Codes, Numbers, append
+from opline.store.arrow import schema_of
 from opline.store.checksums import KEY as CHECKSUMS
 from opline.store.schema import TABLES
 from opline_analyses.ops.waited import ARROW
+from opline_analyses.runs.columns import batches
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from opline.store.schema import TableSpec
+    from opline.store.schema import Column, TableSpec
+    from opline_analyses.runs.run import Run
 
 #: Columns of names, and what a name in them is called instead.
 NAMES = {
@@ -39,8 +44,6 @@ WORDS = frozenset((
     "cause", "last_cause", "lock_kind", "rwbs", "outcome", "request_evidence", "confidence", "space", "direction",
     "fate", "loss", "severity", "origin",
 ))  # fmt: skip
-_INTEGERS = ("i64", "u64", "i32", "u32")
-_ROWS = 1 << 16  # of a row group
 _KEPT = (
     "schema", "schema_version", "opline", "created", "reader", "reader_version", "match", "core", "losses", "gaps",
     "plugs", "took_ns",
@@ -73,7 +76,7 @@ class Pseudonyms:
         return f"{kind}-{self.number(kind, name)}"
 
 
-def write_anonymous(run: Path, manifest: dict[str, Any], target: Path) -> None:
+def write_anonymous(run: Run, target: Path) -> None:
     """Writes the run's tables and manifest into the folder ``target``, and of the rest what has no names: the clocks
     and the kernel's stacks. Raises OSError.
     """
@@ -81,57 +84,34 @@ def write_anonymous(run: Path, manifest: dict[str, Any], target: Path) -> None:
     checksums = {}
     for spec in TABLES:
         file = target / f"{spec.name}.parquet"
-        _write_table(run / file.name, spec, names, file)
-        data = file.read_bytes()
-        checksums[file.name] = {"bytes": len(data), "crc32": f"{zlib.crc32(data):08x}"}
+        size, crc = _write_table(run, spec, names, file)
+        checksums[file.name] = {"bytes": size, "crc32": f"{crc:08x}"}
     for name in ("clocks.csv", "stacks.json"):
-        if (run / name).is_file():
-            (target / name).write_bytes((run / name).read_bytes())
-    text = json.dumps(anonymous_manifest(manifest, names) | {CHECKSUMS: checksums}, indent=1)
+        if (run.path / name).is_file():
+            (target / name).write_bytes((run.path / name).read_bytes())
+    text = json.dumps(anonymous_manifest(run.manifest, names) | {CHECKSUMS: checksums}, indent=1)
     (target / "manifest.json").write_text(f"{text}\n")
 
 
-def _write_table(source: Path, spec: TableSpec, names: Pseudonyms, target: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    schema = arrow_schema(spec)
-    wanted = [field.name for field in schema]
-    with pa.OSFile(os.fsencode(source)) as raw, pq.ParquetFile(raw, pre_buffer=False) as file:
-        writer = pq.ParquetWriter(
-            target,
-            schema,
-            compression="zstd",
-            compression_level=1,
-            write_statistics=False,  # opline.store.checksums reads page headers without them
-            write_page_checksum=True,
-            data_page_size=1 << 30,  # a page for each column and row group, as opline writes them
-            use_dictionary=[column.name for column in spec.columns if column.type == "dict"],
-            column_encoding={c.name: "DELTA_BINARY_PACKED" for c in spec.columns if c.type in _INTEGERS},
-        )
-        with writer:
-            for batch in file.iter_batches(_ROWS, columns=[n for n in wanted if n in file.schema_arrow.names]):
-                columns = [_column(batch, field, names) for field in schema]
-                writer.write_table(pa.Table.from_arrays(columns, schema=schema), row_group_size=_ROWS)
+def _write_table(run: Run, spec: TableSpec, names: Pseudonyms, target: Path) -> tuple[int, int]:
+    descriptor = os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    file = _core.TableFile(descriptor, [(c.name, c.type) for c in spec.columns], schema_of(spec.name))
+    for batch in batches(run, spec.name, [c.name for c in spec.columns]):
+        append(file, spec, Batch(len(batch), {c.name: _column(batch, c, names) for c in spec.columns}))
+    size, crc, _ = file.close()
+    return size, crc
 
 
-def _column(batch: Any, field: Any, names: Pseudonyms) -> Any:
-    import pyarrow as pa
-
-    if field.name not in batch.schema.names:  # of a run by an older opline
-        return pa.nulls(batch.num_rows, field.type)
-    column = batch.column(field.name)
-    if field.name in ADDRESSES:
-        encoded = column.dictionary_encode()
-        numbers = [names.number(field.name, address) for address in encoded.dictionary.to_pylist()]
-        return pa.array(numbers, field.type).take(encoded.indices)
-    kind = NAMES.get(field.name)
-    if kind is None or not (pa.types.is_dictionary(field.type) or pa.types.is_string(field.type)):
-        return column.cast(field.type)
-    encoded = column.cast("string").dictionary_encode()
-    renamed = [names.of(kind, name) for name in encoded.dictionary.to_pylist()]
-    found = pa.DictionaryArray.from_arrays(encoded.indices, pa.array(renamed, pa.string()))
-    return found if pa.types.is_dictionary(field.type) else found.cast("string")
+def _column(batch: Batch, spec: Column, names: Pseudonyms) -> Numbers | Codes:
+    if spec.name in ADDRESSES:
+        codes, texts = batch.codes(spec.name)
+        numbers = [*(names.number(spec.name, address) for address in texts), 0]
+        return Numbers(np.array(numbers, np.int64)[codes], codes < 0)
+    if (kind := NAMES.get(spec.name)) is not None and spec.type in ("dict", "text"):
+        codes, texts = batch.codes(spec.name)
+        return Codes(codes, [names.of(kind, name) for name in texts])
+    found: Numbers | Codes = batch.column(spec.name)
+    return found
 
 
 def anonymous_manifest(manifest: dict[str, Any], names: Pseudonyms) -> dict[str, Any]:

@@ -9,11 +9,12 @@ import matplotlib
 
 matplotlib.use("agg")
 import numpy as np
-import pyarrow.parquet as pq
 from matplotlib.figure import Figure
 
+from opline.store.arrays import gathered
+from opline_analyses.base.literal import LiteralFiles
 from opline_analyses.pictures.plot import COLOURS, label_of, save
-from opline_analyses.runs.columns import array_of
+from opline_analyses.runs.database import in_memory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,9 +25,12 @@ MOST_POINTS = 20_000  # of one host; what lies between is drawn by its greatest 
 
 def plot_bounds(cluster: Path, path: Path) -> None:
     """Draws ``clock.parquet`` into a PNG or an SVG. Raises OplineError."""
-    rows = pq.read_table(cluster / "clock.parquet", columns=["host", "reference_ns", "bound_ns"])
-    hosts = np.array(rows.column("host").to_pylist(), dtype=object)
-    times, bounds = array_of(rows.column("reference_ns")), array_of(rows.column("bound_ns"))
+    files = LiteralFiles()
+    file = files.open(cluster / "clock.parquet")
+    with in_memory() as con:
+        rows = gathered(con.sql(f"SELECT host, reference_ns, bound_ns FROM read_parquet('{file}')"))
+    files.close()
+    hosts, times, bounds = (rows.array(name) for name in ("host", "reference_ns", "bound_ns"))
     figure = Figure(figsize=(9, 4), layout="constrained")
     axes = figure.subplots()
     begin = int(times.min()) if len(times) else 0

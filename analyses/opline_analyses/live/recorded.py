@@ -14,9 +14,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from opline.capture.directory import recording
 from opline.capture.machine import processes
 from opline.capture.machine.signals import Signals
@@ -26,11 +23,14 @@ from opline.interpreter import python
 from opline.losses import from_core
 from opline.population import population_in
 from opline.scratch import scratch
+from opline.store.arrays import TableRows
+from opline.store.schema import BY_NAME
 from opline.talk import talk
 from opline.values import Value
 from opline_analyses.base.quantities import seconds
 from opline_analyses.base.text import count_of
 from opline_analyses.live.rows import CoreRows
+from opline_analyses.live.snapshot import GIVEN
 from opline_analyses.live.stream import Stream
 from opline_analyses.live.view import tell_left_out, tell_missing
 from opline_analyses.runs import ledger
@@ -123,7 +123,7 @@ class RecordingFeed:
         parts, self._pending = self._pending, []
         if not parts:
             return self._rows.empty()
-        return self._mine({name: pa.concat_tables([part[name] for part in parts]) for name in TABLES})
+        return self._mine({n: TableRows(BY_NAME[n], [p for part in parts for p in part[n].pieces]) for n in TABLES})
 
     def under_way(self) -> Tables:
         """See Source."""
@@ -136,13 +136,11 @@ class RecordingFeed:
         """Without the rows of other programs. A stage's op is settled with it."""
         if self.population is None or not self._alone:
             return tables
-        ours = tables["ops"].filter(pc.field("population"))["op_id"]
-        is_ours = {
-            "ops": pc.field("population"),
-            "stages": pc.field("op_id").isin(ours),
-            "requests": pc.field("population"),
-        }
-        return {name: rows.filter(is_ours[name]) if name in self._alone else rows for name, rows in tables.items()}
+        only = dict.fromkeys(TABLES, "population")
+        only["stages"] = f"op_id IN (SELECT op_id FROM {GIVEN}ops WHERE population)"
+        for name in self._alone:
+            tables[name].only = only[name]
+        return tables
 
     def losses(self) -> dict[str, int]:
         """See Source."""

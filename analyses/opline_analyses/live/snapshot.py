@@ -9,12 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
+import numpy as np
 
 from opline.capture.machine.devices import list_devices
-from opline.store.arrow import arrow_schema
+from opline.store.arrays import TableRows
 from opline.store.schema import TABLES
-from opline_analyses.live.rows import no_rows
 from opline_analyses.runs.database import in_memory
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.views import OF_PROGRAMS, WHOLE, Connection
@@ -22,7 +21,7 @@ from opline_analyses.runs.views import OF_PROGRAMS, WHOLE, Connection
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-_PROCESSES = pa.schema([("tid", pa.int64()), ("pid", pa.int32())])
+GIVEN = "given_"  # before a table's name: all rows, of which the table may have some only
 _NAMES_EVERY_NS = 1_000_000_000
 
 
@@ -38,25 +37,29 @@ class Snapshot(Run):
         super().__init__(Path("live"), manifest, Path("live"))
         self._names = names
         self.nothing_ended = True
+        self._only: dict[str, str] = {}  # the condition of each table's views
 
     @cached_property
     def con(self) -> Any:
         """A database in memory, with every table that a run has, empty."""
         con = in_memory(threads=1)
         for spec in TABLES:
-            _register(con, spec.name, no_rows(arrow_schema(spec)))
+            con.register(f"{GIVEN}{spec.name}", TableRows(spec))
+            _make_views(con, spec.name, "")
         return Connection(con, lambda _table: None)  # nothing here can be damaged
 
-    def show(self, tables: Mapping[str, pa.Table], processes: Mapping[int, int]) -> None:
+    def show(self, tables: Mapping[str, TableRows], processes: Mapping[int, int]) -> None:
         """These are the rows from now on; ``processes`` of threads, where a filter asks for them."""
-        requests = tables["requests"]
-        self.nothing_ended = bool(requests["complete_ns"].null_count == requests.num_rows)
         for name, rows in tables.items():
-            _register(self.con, name, rows)
-        if not processes:
-            return
-        tids, pids = pa.array(processes.keys(), pa.int64()), pa.array(processes.values(), pa.int32())
-        self.con.register("transitions", pa.table([tids, pids], schema=_PROCESSES))
+            self.con.register(f"{GIVEN}{name}", rows)
+            if self._only.get(name, "") != rows.only:
+                _make_views(self.con, name, rows.only)
+                self._only[name] = rows.only
+        self.nothing_ended = self.row("SELECT count(complete_ns) FROM requests") == (0,)
+        if processes:
+            tids, pids = (np.fromiter(of, np.int64, len(processes)) for of in (processes.keys(), processes.values()))
+            self.con.register("threads", {"tid": tids, "pid": pids})
+            self.con.execute("CREATE OR REPLACE TEMP VIEW transitions AS SELECT * FROM threads")
 
     def device_names(self) -> dict[int, str]:
         """Of the devices that there are."""
@@ -67,11 +70,11 @@ class Snapshot(Run):
         return [asdict(device) for device in list_devices()]
 
 
-def _register(con: Any, name: str, rows: pa.Table) -> None:
-    """Also as the table of all programs: nothing here has more rows."""
-    con.register(name, rows)
-    if name in OF_PROGRAMS:
-        con.register(f"{WHOLE}{name}", rows)
+def _make_views(con: Any, name: str, only: str) -> None:
+    """Also of the table of all programs: nothing here has more rows."""
+    for view in (name, f"{WHOLE}{name}") if name in OF_PROGRAMS else (name,):
+        which = f" WHERE {only}" if only else ""
+        con.execute(f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT * FROM {GIVEN}{name}{which}")
 
 
 class MachineNames:

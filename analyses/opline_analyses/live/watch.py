@@ -95,7 +95,7 @@ def watch(view_of: ViewOf, wish: Wish, write: Callable[[bytes], None]) -> tuple[
         source = LiveSource()
         stack.callback(source.close)
         source.start(state, signals.mask, [os.getpid()])
-        stream = RingStream(view_of, write)  # loads pyarrow and DuckDB, while the collector starts
+        stream = RingStream(view_of, write)  # loads DuckDB, while the collector starts
         source.await_ready()
         if (ending := signals.pending()) is not None:
             return 128 + ending, 0

@@ -117,33 +117,35 @@ def feed(run: Run, which: Selection, rows: _core.OpCsv, *, stages: bool = False,
 def _feed_stages(run: Run, places: np.ndarray[Any, Any], rows: _core.OpCsv, number_of: Any) -> None:
     import numpy as np
 
-    from opline_analyses.runs.columns import ABSENT, batches, filled, numbers
+    from opline.store.arrays import ABSENT
+    from opline_analyses.runs.columns import batches
 
     for batch in batches(run, "stages", STAGE_COLUMNS):
-        ops = filled(batch.column("op_id"), np.int64)
-        texts = (numbers(batch.column(c), number_of) for c in ("stage", "kind", "from_point", "to_point"))
-        times = (filled(batch.column(c), np.int64, ABSENT) for c in ("begin_ns", "duration_ns", "tid", "request_id"))
-        rows.stages(places[ops], ops, filled(batch.column("seq"), np.uint32), *texts, *times)
+        ops = batch.numbers("op_id").filled(np.int64)
+        texts = (batch.codes(c).numbers(number_of) for c in ("stage", "kind", "from_point", "to_point"))
+        times = (batch.numbers(c).filled(np.int64, ABSENT) for c in ("begin_ns", "duration_ns", "tid", "request_id"))
+        rows.stages(places[ops], ops, batch.numbers("seq").filled(np.uint32), *texts, *times)
 
 
 def _feed_ops(run: Run, places: np.ndarray[Any, Any], rows: _core.OpCsv, number_of: Any) -> None:
     import numpy as np
 
-    from opline_analyses.runs.columns import ABSENT, batches, filled, mask, numbers, plain, without_absent
+    from opline.store.arrays import ABSENT
+    from opline_analyses.runs.columns import batches
 
-    for whole in batches(run, "ops", (*_OP_NUMBERS, *_OP_TEXTS, "object")):
-        wanted = places[plain(whole.column("op_id"))] >= 0
-        batch = whole if wanted.all() else whole.filter(mask(wanted))
-        columns = [filled(batch.column(c), np.int64, ABSENT) for c in _OP_NUMBERS]
-        texts = [numbers(batch.column(c), number_of) for c in _OP_TEXTS]
-        objects = without_absent(batch.column("object"))
-        _valid, offsets, data = objects.buffers()
-        ends = np.frombuffer(offsets, np.int32)[objects.offset : objects.offset + len(objects) + 1]
-        rows.ops((places[columns[0]], *columns), *texts, ends, b"" if data is None else data)
+    for batch in batches(run, "ops", (*_OP_NUMBERS, *_OP_TEXTS, "object"), whole=("object",)):
+        ops = [batch.numbers(c).filled(np.int64, ABSENT) for c in _OP_NUMBERS]
+        texts = [batch.codes(c).numbers(number_of) for c in _OP_TEXTS]
+        objects = batch.texts("object")
+        if not (wanted := places[ops[0]] >= 0).all():
+            ops, texts = ([column[wanted] for column in columns] for columns in (ops, texts))
+            objects = objects.only(wanted)
+        rows.ops((places[ops[0]], *ops), *texts, objects.ends, objects.data)
 
 
 def _feed_bios(run: Run, places: np.ndarray[Any, Any], rows: _core.OpCsv, number_of: Any) -> None:
-    from opline_analyses.runs.columns import BATCH_ROWS, numbers, plain, ranges
+    from opline.store.arrays import read
+    from opline_analyses.runs.columns import ranges
 
     for part in ranges(run, "links", "op_id", "bio_id"):
         first = run.con.sql(
@@ -152,19 +154,19 @@ def _feed_bios(run: Run, places: np.ndarray[Any, Any], rows: _core.OpCsv, number
                 JOIN (SELECT * FROM bios WHERE bio_id BETWEEN {part.least} AND {part.most}) b USING (bio_id)
                 GROUP BY l.op_id"""
         )
-        for batch in first.to_arrow_reader(BATCH_ROWS):
-            ops, bios = (plain(batch.column(c)) for c in ("op_id", "bio_id"))
+        for batch in read(first):
+            ops, bios = (batch.numbers(c).values for c in ("op_id", "bio_id"))
             wanted = places[ops] >= 0
-            kinds = numbers(batch.column("kind").dictionary_encode(), number_of)
+            kinds = batch.codes("kind").numbers(number_of)
             rows.bios(places[ops[wanted]], bios[wanted], kinds[wanted])
 
 
 def _feed_clients(run: Run, places: np.ndarray[Any, Any], rows: _core.OpCsv) -> None:
-    from opline_analyses.runs.columns import BATCH_ROWS, plain
+    from opline.store.arrays import read
 
     found = run.con.sql("SELECT op_id, client_ns::BIGINT AS client_ns FROM client_ops WHERE client_ns IS NOT NULL")
-    for batch in found.to_arrow_reader(BATCH_ROWS):
-        ops, values = (plain(batch.column(c)) for c in ("op_id", "client_ns"))
+    for batch in read(found):
+        ops, values = (batch.numbers(c).values for c in ("op_id", "client_ns"))
         wanted = places[ops] >= 0
         rows.clients(places[ops[wanted]], values[wanted])
 

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from opline.store.arrays import ABSENT
 from opline_analyses.ops.thread_names import thread_keys
-from opline_analyses.runs.columns import ABSENT, batches, filled, numbers
+from opline_analyses.runs.columns import batches
 from opline_analyses.runs.run import Run
 
 Column = np.ndarray[Any, np.dtype[Any]]
@@ -53,15 +54,15 @@ def _read(run: Run, place: Column, stages: dict[str, int]) -> Iterator[tuple[Col
     hosts = {host: n + 1 for n, host in enumerate(run.hosts())}
     wanted = ("op_id", "seq", "stage", "begin_ns", "duration_ns", "tid", *(("host",) if hosts else ()))
     for batch in batches(run, "stages", wanted):
-        tid = filled(batch.column("tid"), np.int64, ABSENT)
+        tid = batch.numbers("tid").filled(np.int64, ABSENT)
         if hosts:
-            tid = thread_keys(tid, numbers(batch.column("host"), lambda name: hosts[name]).astype(np.int64) - 1)
-        op = place[filled(batch.column("op_id"), np.int64)]
+            tid = thread_keys(tid, batch.codes("host").numbers(lambda name: hosts[name]).astype(np.int64) - 1)
+        op = place[batch.numbers("op_id").filled(np.int64)]
         rows: tuple[Column, ...] = (
-            filled(batch.column("seq"), np.int64),
-            numbers(batch.column("stage"), lambda name: stages.get(name, NO_STAGE)),
-            filled(batch.column("begin_ns"), np.int64),
-            filled(batch.column("duration_ns"), np.int64),
+            batch.numbers("seq").filled(np.int64),
+            batch.codes("stage").numbers(lambda name: stages.get(name, NO_STAGE)),
+            batch.numbers("begin_ns").filled(np.int64),
+            batch.numbers("duration_ns").filled(np.int64),
             tid,
         )
         kept = op >= 0

@@ -21,7 +21,7 @@ from opline.errors import OplineError
 from opline.talk import passing
 from opline.values import Value
 from opline_analyses.base.text import pasted
-from opline_analyses.runs.columns import batches, filled, numbers, plain
+from opline_analyses.runs.columns import batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -227,17 +227,17 @@ def _statistics(run: Run, counts: np.ndarray[Any, np.dtype[np.uint8]] | None) ->
     if counts is not None:
         columns = ("latency_ns", "unattributed_ns", "unknown_ns")
         for batch in batches(run, "ops", ("op_id", *columns)):
-            kept = counts[plain(batch.column("op_id"))] == 1
-            statistics.ops(*(filled(batch.column(c), np.int64)[kept] for c in columns))
+            kept = counts[batch.numbers("op_id").values] == 1
+            statistics.ops(*(batch.numbers(c).filled(np.int64)[kept] for c in columns))
     names: dict[str, int] = {}
 
     def number_of(name: str) -> int:
         return names.setdefault(name, len(names))
 
     for batch in batches(run, "stages", ("op_id", "seq", "stage", "kind", "duration_ns")):
-        ops = filled(batch.column("op_id"), np.int64)
-        stages, kinds = (numbers(batch.column(name), number_of) for name in ("stage", "kind"))
+        ops = batch.numbers("op_id").filled(np.int64)
+        stages, kinds = (batch.codes(name).numbers(number_of) for name in ("stage", "kind"))
         flags = np.zeros(len(ops), np.uint8) if counts is None else counts[ops]
-        seqs, durations = filled(batch.column("seq"), np.uint32), filled(batch.column("duration_ns"), np.int64)
+        seqs, durations = batch.numbers("seq").filled(np.uint32), batch.numbers("duration_ns").filled(np.int64)
         statistics.stages(ops, seqs, stages, kinds, durations, flags)
     return dict(json.loads(statistics.result(list(names))))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from opline_analyses.runs.columns import ABSENT
+from opline.store.arrays import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

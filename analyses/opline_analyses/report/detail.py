@@ -16,11 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from opline.steps import STEPS
+from opline.store.arrays import gathered
 from opline_analyses.ops.oplist import REQUEST_COLUMNS, REQUESTS
 from opline_analyses.ops.rows import Column, StageRows, fingerprints
 from opline_analyses.report.columns import Columns, zigzag
 from opline_analyses.report.ops import listed
-from opline_analyses.runs.columns import array_of, plain
 from opline_analyses.runs.run import Run
 
 ABSENT_TIME = -1
@@ -71,18 +71,24 @@ def states_of(run: Run, op_ids: Column) -> StageStates | None:
     if not run.rows("SELECT 1 FROM stages WHERE on_cpu_ns IS NOT NULL LIMIT 1"):
         return None
     run.con.execute("CREATE OR REPLACE TEMP TABLE chunk AS SELECT unnest(?::BIGINT[]) AS op_id", [op_ids.tolist()])
-    found = run.con.sql(
-        f"""WITH timed AS (
-                SELECT op_id, seq, count(*) AS parts, list({_STATE_NUMBERS} ORDER BY begin_ns) AS state,
-                       list(duration_ns ORDER BY begin_ns) AS duration_ns
-                FROM states SEMI JOIN chunk USING (op_id) GROUP BY ALL HAVING parts > 1)
-            SELECT op_id, seq, coalesce(on_cpu_ns + 1, 0) AS on_cpu, coalesce(runnable_ns, 0) AS runnable,
-                   coalesce(blocked_io_ns, 0) AS blocked_io, coalesce(parts, 0) AS parts,
-                   coalesce(state, []) AS state, coalesce(timed.duration_ns, []) AS duration_ns
-            FROM stages SEMI JOIN chunk USING (op_id) LEFT JOIN timed USING (op_id, seq)"""
-    ).to_arrow_table()
-    whole = {name: array_of(found[name]).astype(np.int64) for name in ("op_id", "seq", "parts", *STATE_COLUMNS)}
-    flat = [plain(found[name].combine_chunks().flatten()).astype(np.int64) for name in ("state", "duration_ns")]
+    timed = gathered(
+        run.con.sql(
+            f"""SELECT op_id, seq, {_STATE_NUMBERS} AS state, duration_ns FROM states SEMI JOIN chunk USING (op_id)
+                QUALIFY count(*) OVER (PARTITION BY op_id, seq) > 1 ORDER BY op_id, seq, begin_ns"""
+        )
+    )
+    found = gathered(
+        run.con.sql(
+            """WITH timed AS (
+                   SELECT op_id, seq, count(*) AS parts FROM states SEMI JOIN chunk USING (op_id)
+                   GROUP BY ALL HAVING parts > 1)
+               SELECT op_id, seq, coalesce(on_cpu_ns + 1, 0) AS on_cpu, coalesce(runnable_ns, 0) AS runnable,
+                      coalesce(blocked_io_ns, 0) AS blocked_io, coalesce(parts, 0) AS parts
+               FROM stages SEMI JOIN chunk USING (op_id) LEFT JOIN timed USING (op_id, seq) ORDER BY op_id, seq"""
+        )
+    )
+    whole = {name: found.numbers(name).filled(np.int64) for name in ("op_id", "seq", "parts", *STATE_COLUMNS)}
+    flat = [timed.numbers(name).filled(np.int64) for name in ("state", "duration_ns")]
     by_id = np.argsort(op_ids)
     place = by_id[np.searchsorted(op_ids[by_id], whole["op_id"])] if len(op_ids) else whole["op_id"]
     states = StageStates([whole[name] for name in STATE_COLUMNS], whole["parts"], *flat)

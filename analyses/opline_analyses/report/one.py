@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from opline.errors import OplineError
+from opline.store.arrays import ABSENT
 from opline_analyses.base.colours import STATES, STATES_UNKNOWN
 from opline_analyses.ops.rows import Column, StageRows
 from opline_analyses.ops.thread_names import NO_THREAD, thread_keys
@@ -18,7 +18,6 @@ from opline_analyses.report.columns import Columns, zigzag
 from opline_analyses.report.detail import add_lists, add_requests, add_stages, group, requests_of, states_of
 from opline_analyses.report.head import common_head, short_name, stage_head
 from opline_analyses.report.kinds import thread_head
-from opline_analyses.runs.columns import ABSENT
 from opline_analyses.runs.run import Run
 
 
@@ -27,7 +26,7 @@ def ops_data(run: Run, op_ids: Column, start_ns: int) -> tuple[dict[str, Any], C
     not all of these as complete ops.
     """
     ids = np.asarray(op_ids, np.int64)
-    run.con.register("chosen", pa.table({"op_id": ids, "place": np.arange(len(ids))}))
+    run.con.register("chosen", {"op_id": ids, "place": np.arange(len(ids))})
     ops = run.rows(
         """SELECT class, begin_ns, latency_ns, tainted FROM ops JOIN chosen USING (op_id) WHERE complete
            ORDER BY place"""

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
+from opline.store.arrays import Batch
 from opline_analyses.base.text import device_name
 from opline_analyses.ops.rows import Column
-from opline_analyses.runs.columns import batches, filled, mask, plain
+from opline_analyses.runs.columns import batches
 from opline_analyses.runs.run import Run
 
 MOST_VALUES = 1000  # names of a dimension that a page holds; the others are counted together
@@ -90,7 +89,7 @@ class _Table:
         (last,) = run.row("SELECT coalesce(max(op_id), -1) FROM all_ops")
         counted = np.zeros(last + 1, bool)
         counted[run.con.execute("SELECT op_id FROM counted").fetchnumpy()["op_id"]] = True
-        kept = [counted[plain(batch.column(0))] for batch in batches(run, "ops", ("op_id",))]
+        kept = [counted[batch.numbers("op_id").values] for batch in batches(run, "ops", ("op_id",))]
         self._kept = np.concatenate([*kept, np.zeros(0, bool)])
         self.last = int(last)
         ids, begins = self.numbers("op_id"), self.numbers("begin_ns")
@@ -98,7 +97,7 @@ class _Table:
 
     def numbers(self, name: str) -> Column:
         """A column of whole numbers, in the order of the table."""
-        parts = [filled(part.cast(pa.int64()), np.int64) for part in self._parts(name)]
+        parts = [batch.numbers(name).filled(np.int64)[kept] for batch, kept in self._parts(name)]
         return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
     def ordered(self, name: str) -> Column:
@@ -109,19 +108,19 @@ class _Table:
         """A column as what ops differ by."""
         found: dict[Any, int] = {}
         parts = []
-        for part in self._parts(name):
-            encoded = part if pa.types.is_dictionary(part.type) else pc.dictionary_encode(part)
-            numbers = [found.setdefault(value, len(found)) for value in encoded.dictionary.to_pylist()]
-            indices = filled(encoded.indices, np.int32, len(numbers))
-            parts.append(np.array([*numbers, -1], np.int32)[indices])
+        for batch, kept in self._parts(name):
+            codes_of_batch, values = batch.codes(name)
+            numbers = [found.setdefault(value, len(found)) for value in values]
+            parts.append(np.array([*numbers, -1], np.int32)[codes_of_batch[kept]])
         codes = np.concatenate(parts)[self._order] if parts else np.zeros(0, np.int32)
         codes[codes < 0] = len(found)
         return _dimension(title, list(found), codes, label)
 
-    def _parts(self, name: str) -> Iterator[Any]:
+    def _parts(self, name: str) -> Iterator[tuple[Batch, Column]]:
+        """Rows, and which of them count."""
         at = 0
-        for batch in batches(self._run, "ops", (name,)):  # of columns of texts they are shorter
-            yield batch.column(0).filter(mask(self._kept[at : at + len(batch)]))
+        for batch in batches(self._run, "ops", (name,)):
+            yield batch, self._kept[at : at + len(batch)]
             at += len(batch)
 
 

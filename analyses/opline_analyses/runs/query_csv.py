@@ -1,61 +1,52 @@
 # SPDX-License-Identifier: MIT
-"""The rows of any SQL query as CSV by RFC 4180, with lines that end in LF. Takes DuckDB's result in Arrow batches.
+"""The rows of any SQL query as CSV by RFC 4180, with lines that end in LF. DuckDB makes the lines: no row is a Python
+object.
 """
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, BinaryIO
 
-import pyarrow as pa
-import pyarrow.csv as pacsv
-
+from opline.store.arrays import read
 from opline_analyses.base.result_table import csv_header
-from opline_analyses.runs.columns import BATCH_ROWS
-from opline_analyses.runs.query_json import json_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import duckdb
 
+_SECOND = "%Y-%m-%d %H:%M:%S"
+_PLAIN = "({0})::VARCHAR"
+_FLOAT = r"regexp_replace(regexp_replace(({0})::VARCHAR, '\.0$', ''), 'e([-+])0', 'e\1')"  # 3, 1e-7
+#: SQL of a cell's text, by the name of its type.
+_TEXTS = {
+    "DOUBLE": _FLOAT,
+    "FLOAT": _FLOAT,
+    "TIMESTAMP": f"strftime({{0}}, '{_SECOND}.%f')",
+    "TIMESTAMP WITH TIME ZONE": f"strftime(make_timestamp(epoch_us({{0}})), '{_SECOND}.%f') || '+0000'",
+    "TIMESTAMP_NS": f"strftime({{0}}, '{_SECOND}.%n')",
+}
+_NESTED = ("STRUCT", "MAP", "UNION")
+_QUOTED = """CASE WHEN regexp_matches({0}, '[,"\\r\\n]') THEN '"' || replace({0}, '"', '""') || '"' ELSE {0} END"""
+#: What the names of types begin with whose texts need no quotes.
+_UNQUOTED = ("INT", "BIGINT", "DOUBLE", "FLOAT", "DECIMAL", "BOOLEAN", "TIMESTAMP", "DATE")
 
-def write_csv(columns: list[str], result: duckdb.DuckDBPyRelation, out: BinaryIO) -> int:
+
+def write_csv(columns: Sequence[str], result: duckdb.DuckDBPyRelation, out: BinaryIO) -> int:
     """Writes the header and all rows; gives the number of rows."""
     out.write(csv_header(columns))
+    cells = (_cell(f"#{n + 1}", str(kind)) for n, kind in enumerate(result.types))
+    line = " || ',' || ".join(f"coalesce({cell}, '')" for cell in cells)
     rows = 0
-    for batch in result.to_arrow_reader(BATCH_ROWS):
-        try:
-            out.write(_encoded(batch, _PLAIN))
-        except pa.ArrowInvalid:  # a text holds a comma, a quote or a line's end
-            out.write(_encoded(batch, _QUOTED))
-        rows += batch.num_rows
+    for batch in read(result.project(f"{line} || chr(10) AS line"), whole=("line",)):
+        out.write(batch.texts("line").data)
+        rows += len(batch)
     return rows
 
 
-_PLAIN = pacsv.WriteOptions(include_header=False, quoting_style="none")
-_QUOTED = pacsv.WriteOptions(include_header=False, quoting_style="needed")
-
-
-def _encoded(batch: pa.RecordBatch, options: pacsv.WriteOptions) -> pa.Buffer:
-    sink = pa.BufferOutputStream()
-    pacsv.write_csv(_flat(batch), sink, options)
-    return sink.getvalue()
-
-
-def _flat(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with lists and structures as JSON, and intervals as texts: Arrow writes neither."""
-    for place, field in enumerate(batch.schema):
-        if pa.types.is_nested(field.type):
-            values = map(json_value, batch.column(place).to_pylist())
-            texts = [None if v is None else json.dumps(v, default=str) for v in values]
-        elif pa.types.is_interval(field.type):
-            texts = [None if v is None else _interval(v) for v in batch.column(place).to_pylist()]
-        else:
-            continue
-        batch = batch.set_column(place, field.name, pa.array(texts, pa.string()))
-    return batch
-
-
-def _interval(value: pa.MonthDayNano) -> str:
-    return f"{value.months} months {value.days} days {value.nanoseconds} ns"
+def _cell(column: str, kind: str) -> str:
+    """SQL: the cell of a column; NULL where it is absent."""
+    if kind.startswith(_NESTED) or kind.endswith("]"):
+        return _QUOTED.format(f"to_json({column})::VARCHAR")
+    text = _TEXTS.get(kind, _PLAIN).format(column)
+    return text if kind.lstrip("US").startswith(_UNQUOTED) or kind in _TEXTS else _QUOTED.format(text)

@@ -16,7 +16,6 @@ from contextlib import nullcontext, suppress
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from opline.errors import OplineError
 from opline.talk import shown
@@ -128,7 +127,7 @@ class Pages:
     def _made(self, number: int) -> bytes:
         one = self._runs[number]
         assert one.run is not None
-        if pq.read_metadata(one.run.path / "stages.parquet").num_rows <= HELD_ROWS:
+        if one.run.row("SELECT count(*) FROM stages")[0] <= HELD_ROWS:
             page = page_data(one.run, one.which, one.tainted, _HELD_BYTES)
         else:
             tables = self._tables[number] = Tables(one.run, one.which, one.tainted)

@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from opline.errors import OplineError
 from opline.values import Value
@@ -136,7 +135,7 @@ class Tables:
         """A query's result, on a connection of its own. ``marked``: the places of the ops in its table ``marked``."""
         con = self.run.con
         if marked is not None:
-            con.register("marked", pa.table({"op_id": self.op_id[marked]}))
+            con.register("marked", {"op_id": self.op_id[marked]})
         return con.execute(sql, parameters or [])
 
     def _coded(self, values: Column) -> Column:

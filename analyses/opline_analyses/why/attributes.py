@@ -13,18 +13,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from opline.store.arrays import gathered
 from opline_analyses.base.text import device_name, duration
 from opline_analyses.client.loop import closed_loop
 from opline_analyses.runs.cgroups import names
-from opline_analyses.runs.columns import array_of, encoded, give, named, queried
+from opline_analyses.runs.columns import give, named, queried
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
+    from opline.store.arrays import Codes
     from opline_analyses.runs.run import Run
 
-    Codes = np.ndarray[Any, np.dtype[np.int32]]
     Numbers = np.ndarray[Any, np.dtype[np.int64]]
     Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -47,12 +48,12 @@ class Attribute(NamedTuple):
     """``codes``: one per op; -1 where it is not known. ``size``: codes are below it."""
 
     name: str
-    codes: Codes
+    codes: np.ndarray[Any, np.dtype[np.int32]]
     size: int
     conditions: list[Condition]
 
 
-def valued(name: str, text: str, codes: Codes, values: list[str]) -> Attribute:
+def valued(name: str, text: str, codes: np.ndarray[Any, np.dtype[np.int32]], values: list[str]) -> Attribute:
     """Of an attribute with names: a condition per value, `{}` in ``text`` is its name."""
     return Attribute(name, codes, len(values), [Condition(text.format(v), i, i) for i, v in enumerate(values)])
 
@@ -72,9 +73,8 @@ def numeric(
     return Attribute(name, codes, len(limits) + 1, conditions)
 
 
-def _named(name: str, text: str, column: Any) -> Attribute:
-    names, codes = encoded(column)
-    values, codes = names.tolist(), codes.astype(np.int32)
+def _named(name: str, text: str, column: Codes) -> Attribute:
+    codes, values = column
     if len(values) > MOST_VALUES:  # the most frequent ones keep a code
         counts = np.bincount(codes[codes >= 0], minlength=len(values))
         kept = np.argsort(-counts, kind="stable")[:MOST_VALUES]
@@ -226,26 +226,28 @@ def _arrivals(run: Run, ids: Numbers, begins: Numbers) -> Iterator[Attribute]:
     yield numeric("arrivals", more, None, numbers, np.ones(len(ids), bool))
 
 
-def _of_cgroups(run: Run, column: Any) -> Attribute:
-    paths, codes = encoded(column)
-    called = list(names(run, paths.tolist()).values())
-    return valued("cgroup", "are begun in cgroup {}", codes.astype(np.int32), called)
+def _of_cgroups(run: Run, column: Codes) -> Attribute:
+    codes, paths = column
+    called = list(names(run, paths).values())
+    return valued("cgroup", "are begun in cgroup {}", codes, called)
 
 
 def attributes(run: Run) -> list[Attribute]:
     """All that is recorded, of the ops in `tested`, in the order of op_id."""
-    ops = run.con.sql(
-        """SELECT op_id, begin_ns, coalesce(length_bytes, -1)::BIGINT AS length, class, object, comm, begin_tid,
-                  cgroup::VARCHAR AS cgroup
-           FROM ops SEMI JOIN tested USING (op_id) ORDER BY op_id"""
-    ).to_arrow_table()
-    ids, begins, lengths = (array_of(ops.column(c)) for c in ("op_id", "begin_ns", "length"))
+    ops = gathered(
+        run.con.sql(
+            """SELECT op_id, begin_ns, coalesce(length_bytes, -1)::BIGINT AS length, class, object, comm,
+                      begin_tid::VARCHAR AS begin_tid, cgroup::VARCHAR AS cgroup
+               FROM ops SEMI JOIN tested USING (op_id) ORDER BY op_id"""
+        )
+    )
+    ids, begins, lengths = (ops.array(c) for c in ("op_id", "begin_ns", "length"))
     found = [
-        _named("class", "are of class {}", ops.column("class")),
-        _named("object", "work on object {}", ops.column("object")),
-        _named("program", "are begun by threads called {}", ops.column("comm")),
-        _of_cgroups(run, ops.column("cgroup")),
-        _named("first thread", "are begun by thread {}", ops.column("begin_tid")),
+        _named("class", "are of class {}", ops.codes("class")),
+        _named("object", "work on object {}", ops.codes("object")),
+        _named("program", "are begun by threads called {}", ops.codes("comm")),
+        _of_cgroups(run, ops.codes("cgroup")),
+        _named("first thread", "are begun by thread {}", ops.codes("begin_tid")),
         numeric("size", "are longer than {} bytes", "are at most {} bytes long", lengths, lengths >= 0),
     ]  # fmt: skip
     cpu = queried(

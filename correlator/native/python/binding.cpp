@@ -3,6 +3,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "arrow.hpp"
 #include "blktrace_type.hpp"
 #include "base/cookie.hpp"
 #include "base/lost_pages.hpp"
@@ -57,6 +58,9 @@ PyMethodDef functions[] = {
      "keep_if_shorter(path, bytes): keeps the name of a file that had more bytes when it was mapped."},
     {"take_file_with_lost_pages", take_file_with_lost_pages, METH_NOARGS,
      "take_file_with_lost_pages() -> the path of a file that had such a page since this was last asked, or None"},
+    {"arrow_capsule", opline_arrow_capsule, METH_VARARGS,
+     "arrow_capsule([(column, type)], [(rows, [column as Core.take() gives it], (number of texts, offsets i32, UTF-8) "
+     "of columns of the type dict)]) -> capsule of an Arrow C stream, a batch per piece"},
     {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef module = {
@@ -76,6 +80,7 @@ PyMODINIT_FUNC PyInit__core() {
         !add_type(m, "TextFeed", &opline_text_feed_spec) || !add_type(m, "RingFeed", &opline_ring_feed_spec) ||
         !add_type(m, "BlktraceFeed", &opline_blktrace_feed_spec) || !add_type(m, "Plugs", &opline_plugs_spec) ||
         !add_type(m, "WireSink", &opline_wire_sink_spec) || !add_type(m, "WireFeed", &opline_wire_feed_spec) ||
+        !add_type(m, "ArrowStream", &opline_arrow_stream_spec) ||
         PyModule_AddStringConstant(m, "COOKIE", opline::build_cookie()) < 0) {
         Py_DECREF(m);
         return nullptr;

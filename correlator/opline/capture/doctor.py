@@ -262,8 +262,8 @@ def _leftovers() -> Check:
 
 _CHECKS: tuple[Callable[[], Check], ...] = (
     _user, _lttng_tools, _lttng_ust, _sessiond, _modules, _bpf, _btf, _bcc, _collector, _system_calls, _opened_files,
-    _tracefs, _bt2, _babeltrace2, lambda: _module("pyarrow", "tables of a run"),
-    lambda: _module("duckdb", "analyses"), lambda: _module("matplotlib", "plots"), _gnuplot,
+    _tracefs, _bt2, _babeltrace2, lambda: _module("numpy", "analyses"),
+    lambda: _module("duckdb", "tables of a run"), lambda: _module("matplotlib", "plots"), _gnuplot,
     lambda: _disk(Path.cwd()), _buffers, _leftovers,
 )  # fmt: skip
 
@@ -296,4 +296,4 @@ def examine() -> Report:
             dataclasses.replace(c, status=Status.OPTIONAL) if c.name in unneeded and c.status is Status.MISSING else c
             for c in checks
         )
-    return Report(checks, app_events, block, {"pyarrow", "duckdb"} <= fine)
+    return Report(checks, app_events, block, {"numpy", "duckdb"} <= fine)

@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,12 +78,11 @@ WHERE r.message NOT IN (SELECT reply FROM answers)"""
 
 _TEXTS = ("sender", "receiver", "send_point", "receive_point")
 _NUMBERS = ("send_tid", "receive_tid", "sent_ns", "received_ns", "bound_ns")
-_MESSAGE = pa.schema(
-    [*((name, pa.string()) for name in _TEXTS), ("identity", pa.uint64()), *((name, pa.int64()) for name in _NUMBERS)]
-)
+#: The columns of messages, and their types.
+_MESSAGE = {**dict.fromkeys(_TEXTS, object), "identity": np.uint64, **dict.fromkeys(_NUMBERS, np.int64)}
 
 
-def message_table(exchange: Exchange, network: Network) -> pa.Table:
+def message_table(exchange: Exchange, network: Network) -> dict[str, np.ndarray]:
     """A row per message between two aligned hosts, on the reference's clock."""
     tables = []
     for (sender, receiver), pairs in exchange.between.items():
@@ -106,11 +104,15 @@ def message_table(exchange: Exchange, network: Network) -> pa.Table:
             "received_ns": received_ns,
             "bound_ns": a.bound_at(sent_ns) + b.bound_at(received_ns),
         }
-        tables.append(pa.table([pa.array(columns[of.name], of.type) for of in _MESSAGE], schema=_MESSAGE))
-    return pa.concat_tables(tables) if tables else _MESSAGE.empty_table()
+        tables.append(columns)
+    empty = {name: np.zeros(0, kind) for name, kind in _MESSAGE.items()}
+    return {
+        name: np.concatenate([table[name].astype(kind, copy=False) for table in (empty, *tables)])
+        for name, kind in _MESSAGE.items()
+    }
 
 
-def write_hops(messages: pa.Table, run: Path, out: Path, quorums: Mapping[str, int] | None = None) -> int:
+def write_hops(messages: dict[str, np.ndarray], run: Path, out: Path, quorums: Mapping[str, int] | None = None) -> int:
     """Writes the table of hops of the joined run; gives the number of its rows. ``quorums``: how many answers an op
     waits for, by the point that receives one (opline.model.compile). Raises OSError.
     """
@@ -118,40 +120,47 @@ def write_hops(messages: pa.Table, run: Path, out: Path, quorums: Mapping[str, i
 
     with duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}) as con:
         con.register("given", messages)
-        con.execute("CREATE TABLE message AS SELECT row_number() OVER () AS message, * FROM given")
+        typed = ", ".join(f"{name}::VARCHAR AS {name}" if name in _TEXTS else name for name in messages)
+        con.execute(f"CREATE TABLE message AS SELECT row_number() OVER () AS message, {typed} FROM given")
         con.read_parquet(str(run / "transitions.parquet")).create_view("transitions")
         con.execute(f"CREATE TABLE found AS SELECT message.*, passed.op_id FROM message LEFT JOIN ({_OPS}) passed "
                     "USING (message)")  # fmt: skip
         _answers(con)
-        hops = con.sql(_HOPS.format(visits=_VISITS)).to_arrow_table()
-    return _write(_of_quorums(hops, quorums) if quorums else hops, out)
+        con.execute(f"CREATE TABLE hops AS {_HOPS.format(visits=_VISITS)}")
+        if quorums:
+            _of_quorums(con, quorums)
+        con.sql("SELECT * FROM hops ORDER BY rowid").write_parquet(str(out), compression="zstd")
+        ((rows,),) = con.execute("SELECT count(*) FROM hops").fetchall()
+    return int(rows)
 
 
-def _of_quorums(hops: pa.Table, quorums: Mapping[str, int]) -> pa.Table:
+def _of_quorums(con: duckdb.DuckDBPyConnection, quorums: Mapping[str, int]) -> None:
     """Slack against the answer that the op waited for, of requests of which it waits for some alone: less than 0 where
     an answer came later. Requests belong together if they are sent before that answer.
     """
-    names = ("op_id", "parent_host", "return_point", "sent_ns", "returned_ns", "slack_ns")
-    columns = {name: hops.column(name).to_pylist() for name in names}
+    hops = con.execute(
+        "SELECT op_id, parent_host, return_point, sent_ns, returned_ns FROM hops ORDER BY rowid"
+    ).fetchall()
     groups: dict[tuple[int, str, str], list[int]] = {}
-    for row, (op, host, point) in enumerate(zip(*(columns[name] for name in names[:3]), strict=True)):
+    for row, (op, host, point, *_) in enumerate(hops):
         if op is not None and point in quorums:
             groups.setdefault((op, host, point), []).append(row)
-    slack = columns["slack_ns"]
+    slack: dict[int, int] = {}
     for (_, _, point), rows in groups.items():  # in order of the sends
         while rows:
             together = [rows[0]]
             for row in rows[1:]:
-                ends_ns = sorted(columns["returned_ns"][k] for k in together)
-                if len(ends_ns) >= quorums[point] and columns["sent_ns"][row] > ends_ns[quorums[point] - 1]:
+                ends_ns = sorted(hops[k][4] for k in together)
+                if len(ends_ns) >= quorums[point] and hops[row][3] > ends_ns[quorums[point] - 1]:
                     break
                 together.append(row)
-            ends_ns = sorted(columns["returned_ns"][k] for k in together)
+            ends_ns = sorted(hops[k][4] for k in together)
             waited_ns = ends_ns[min(quorums[point], len(ends_ns)) - 1]
             for row in together:
-                slack[row] = waited_ns - columns["returned_ns"][row]
+                slack[row] = waited_ns - hops[row][4]
             rows = rows[len(together) :]
-    return hops.set_column(hops.column_names.index("slack_ns"), "slack_ns", pa.array(slack, pa.int64()))
+    con.register("given", {"row": np.array([*slack], np.int64), "slack_ns": np.array([*slack.values()], np.int64)})
+    con.execute("UPDATE hops SET slack_ns = given.slack_ns FROM given WHERE hops.rowid = given.row")
 
 
 _OPS = """
@@ -168,10 +177,3 @@ def _answers(con: duckdb.DuckDBPyConnection) -> None:
     rest = "(SELECT * FROM found WHERE message NOT IN (SELECT unnest([request, reply]) FROM answers))"
     con.execute(f"INSERT INTO answers {_PAIR.format(key='1', of=rest, same='true')}")
     con.execute("DELETE FROM answers WHERE request IN (SELECT reply FROM answers)")
-
-
-def _write(table: pa.Table, out: Path) -> int:
-    import pyarrow.parquet as pq
-
-    pq.write_table(table, out, compression="zstd")
-    return int(table.num_rows)

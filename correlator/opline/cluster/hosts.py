@@ -8,13 +8,13 @@ import re
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from opline.cluster.pairing import Ends
 from opline.correlation import Source, source_of
 from opline.errors import OplineError, UsageError
 from opline.paths import is_recording, plain, recorded_model
 from opline.readers.trace import clock_ahead_ns
+from opline.store.arrays import read_table
 from opline.store.run import read_manifest
 from opline.store.underway import has_run, is_underway
 from opline.values import Value
@@ -153,13 +153,13 @@ def messages_of(run: Path, routes: Mapping[str, int], parts: Mapping[str, frozen
     """The messages of a host's run; their identities have the route in them. Of one that is received in parts the first
     part counts. ``routes``, ``parts``: of the model's points (opline.model.compile).
     """
-    table = pq.read_table(run / "messages.parquet")
-    names, points = np.unique(np.array(table.column("point").to_pylist(), dtype=object), return_inverse=True)
-    sent = np.array(table.column("direction").to_pylist(), dtype=object) == "send"
-    ts_ns = table.column("ts_ns").to_numpy()
+    table = read_table(run / "messages.parquet")
+    names, points = np.unique(table.codes("point").array(), return_inverse=True)
+    sent = table.codes("direction").array() == "send"
+    ts_ns = table.numbers("ts_ns").values
     of_point = [(routes.get(str(name), len(routes)) + 1) * _SPREAD % 2**64 for name in names]
-    identity = table.column("identity").to_numpy() ^ np.array(of_point, dtype=np.uint64)[points]
-    tids = table.column("tid").fill_null(-1).to_numpy()
+    identity = table.numbers("identity").values ^ np.array(of_point, dtype=np.uint64)[points]
+    tids = table.numbers("tid").plain(-1)
     order = np.argsort(ts_ns, kind="stable")
     sends, receives = order[sent[order]], order[~sent[order]]
     continues = np.array([[str(b) in parts.get(str(a), ()) for b in names] for a in names], dtype=bool).reshape(

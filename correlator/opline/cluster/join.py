@@ -7,9 +7,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import duckdb
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from opline.cluster.document import document_of
 from opline.cluster.exchange import Exchange, Exchanges
@@ -313,17 +312,16 @@ def _steps(network: Network, host: str) -> list[Gap]:
 
 
 def _write_clock(network: Network, out: Path) -> None:
-    tables = []
-    for host, clock in network.maps.items():
-        columns = {
-            "host": pa.array([host] * len(clock), pa.string()),
-            "ts_ns": pa.array(clock.own_ns, pa.int64()),
-            "reference_ns": pa.array(clock.reference_ns, pa.int64()),
-            "offset_ns": pa.array(clock.own_ns - clock.reference_ns, pa.int64()),
-            "low_ns": pa.array(clock.low_ns, pa.int64()),
-            "high_ns": pa.array(clock.high_ns, pa.int64()),
-            "bound_ns": pa.array(clock.bound_ns, pa.int64()),
-            "segment": pa.array(clock.segment, pa.int64()),
+    parts: list[dict[str, np.ndarray]] = [
+        {
+            "host": np.full(len(clock), host, dtype=object),
+            "ts_ns": clock.own_ns,
+            "reference_ns": clock.reference_ns,
+            "offset_ns": clock.own_ns - clock.reference_ns,
+            **{name: getattr(clock, name) for name in ("low_ns", "high_ns", "bound_ns", "segment")},
         }
-        tables.append(pa.table(columns))
-    pq.write_table(pa.concat_tables(tables), out, compression="zstd")
+        for host, clock in network.maps.items()
+    ]
+    with duckdb.connect() as con:
+        con.register("clock", {name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
+        con.table("clock").write_parquet(str(out), compression="zstd")

@@ -8,15 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from opline.store.arrays import read_table
 from opline.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
+
+    from opline.store.arrays import Batch
 
 _WRAP = 1 << 32  # sequence numbers have 32 bits
 LEAST_SHARE = 0.5  # of the sends of one connection have a receive, or it is not the same connection
@@ -62,23 +62,23 @@ class StreamPairs(Value):
 
 def streams_of(run: Path) -> Streams:
     """The TCP streams of a host's run."""
-    table = pq.read_table(run / "tcp.parquet").sort_by("ts_ns")
-    sent = pc.equal(table.column("direction"), "send")
-    return Streams(
-        dict(_sockets(table.filter(sent), "local", "peer")),
-        dict(_sockets(table.filter(pc.invert(sent)), "peer", "local")),
-    )
-
-
-def _sockets(table: pa.Table, sender: str, receiver: str) -> Iterator[tuple[Route, list[Socket]]]:
-    """Sockets by route. ``sender``, ``receiver``: the columns of their addresses."""
+    table = read_table(run / "tcp.parquet", "ts_ns")
     if not len(table):
+        return Streams({}, {})
+    sent = table.array("direction") == "send"
+    return Streams(dict(_sockets(table, sent, "local", "peer")), dict(_sockets(table, ~sent, "peer", "local")))
+
+
+def _sockets(table: Batch, wanted: np.ndarray, sender: str, receiver: str) -> Iterator[tuple[Route, list[Socket]]]:
+    """Sockets by route, of the rows that are ``wanted``. ``sender``, ``receiver``: the columns of their addresses."""
+    if not wanted.any():
         return
-    names, codes = zip(*(_coded(table.column(name)) for name in (sender, receiver, "socket")), strict=True)
+    codes, names = zip(*(table.codes(name) for name in (sender, receiver, "socket")), strict=True)
+    codes = tuple(of[wanted] for of in codes)
     order = np.lexsort(codes[::-1])
     keys = np.stack(codes)[:, order]
     ts_ns, position, size = (
-        table.column(name).fill_null(0).to_numpy()[order].astype(np.int64) for name in ("ts_ns", "position", "bytes")
+        table.numbers(name).filled(np.int64)[wanted][order] for name in ("ts_ns", "position", "bytes")
     )
     begins = np.flatnonzero(np.r_[True, (np.diff(keys) != 0).any(axis=0)])
     found: dict[Route, list[Socket]] = {}
@@ -89,13 +89,6 @@ def _sockets(table: pa.Table, sender: str, receiver: str) -> Iterator[tuple[Rout
         socket = Socket(ts_ns[begin:end], passed, passed + size[begin:end], int(position[begin]))
         found.setdefault(route, []).append(socket)
     yield from found.items()
-
-
-def _coded(column: pa.ChunkedArray) -> tuple[list[object], np.ndarray]:
-    """The different values, and the number of each row's."""
-    coded = column.combine_chunks()
-    coded = coded if isinstance(coded, pa.DictionaryArray) else coded.dictionary_encode()
-    return coded.dictionary.to_pylist(), coded.indices.to_numpy()
 
 
 class StreamExchange:

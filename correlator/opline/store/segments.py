@@ -7,22 +7,24 @@ A folder of one's own is needed. Small files are put together, so that there are
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+import duckdb
 
 from opline import _core
-from opline.store.arrow import arrow_schema, schema_of
-from opline.store.schema import TABLES
+from opline.store.arrays import append, read
+from opline.store.arrow import schema_of
+from opline.store.schema import BY_NAME, TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from opline.store.schema import TableSpec
+
 TOGETHER = 8  # so many files of about one size become one
 LARGEST_ROWS = 1 << 21  # a file with so many rows stays as it is
-GROUP_ROWS = 1 << 17
 
 
 class Segments:
@@ -46,15 +48,10 @@ class Segments:
     def add(self, core: _core.Core) -> None:
         """The rows that the core has. Raises OSError."""
         paths = {table.name: self._path(table.name) for table in TABLES}
-        files = {}
-        for table in TABLES:
-            descriptor = os.open(paths[table.name], os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            columns = [(c.name, c.type) for c in table.columns]
-            files[table.name] = _core.TableFile(descriptor, columns, schema_of(table.name))
+        files = {table.name: _new_file(paths[table.name], table) for table in TABLES}
         core.write(files)
         for name, file in files.items():
-            file.close()
-            rows = pq.read_metadata(paths[name]).num_rows
+            *_, rows = file.close()
             if rows == 0:
                 paths[name].unlink()
                 continue
@@ -77,16 +74,22 @@ class Segments:
 
     def _one_of(self, table: str, files: Sequence[Path]) -> Path:
         path = self._path(table)
-        schema = arrow_schema(next(t for t in TABLES if t.name == table))
-        with pq.ParquetWriter(path, schema, compression="snappy") as together:
-            held: list[pa.Table] = []  # small ones become one row group; more is not in memory
-            for file in files:
-                held.append(pq.read_table(file).cast(schema))
-                if file == files[-1] or sum(part.num_rows for part in held) >= GROUP_ROWS:
-                    together.write_table(pa.concat_tables(held))
-                    held.clear()
+        spec = BY_NAME[table]
+        together = _new_file(path, spec)
+        with ExitStack() as stack:
+            opened = [stack.enter_context(file.open("rb")) for file in files]
+            con = stack.enter_context(duckdb.connect(config={"threads": 1}))
+            listed = ", ".join(f"'/proc/self/fd/{file.fileno()}'" for file in opened)  # a path may be a pattern
+            for batch in read(con.sql(f"SELECT * FROM read_parquet([{listed}])")):
+                append(together, spec, batch)
+        together.close()
         self._rows[path] = sum(self._rows[file] for file in files)
         for file in files:
             del self._rows[file]
             file.unlink()
         return path
+
+
+def _new_file(path: Path, spec: TableSpec) -> _core.TableFile:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    return _core.TableFile(descriptor, [(c.name, c.type) for c in spec.columns], schema_of(spec.name))

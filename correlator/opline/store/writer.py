@@ -52,7 +52,7 @@ class RunWriter:
         """Close and rename all files, the manifest last: a directory with a manifest is a whole run."""
         checksums = {}
         for table, file in self._files.items():
-            size, crc = file.close()
+            size, crc, _ = file.close()
             checksums[f"{table}.parquet"] = {"bytes": size, "crc32": f"{crc:08x}"}
         part = f"manifest.json{PART}"
         with os.fdopen(self._folder.create(part, self._access), "w") as text:

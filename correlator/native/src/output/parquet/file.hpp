@@ -37,6 +37,7 @@ class File {
     // Of all that was written: how many bytes, and their CRC-32.
     std::uint64_t bytes() const { return written_; }
     std::uint32_t crc32() const { return crc_; }
+    std::uint64_t rows() const { return rows_; }
     // errno of the first thing that failed, after which nothing is written; 0: none.
     int error() const { return error_; }
     void fail(int error) { error_ = error; }

@@ -45,6 +45,7 @@ BEGINS: tuple[tuple[str, bytes], ...] = (
     ("iosnoop", b"COMM PID TYPE DEV BLOCK BYTES LATms\na 1 R 8,0 8 4096 1.00\n"),
     ("blkparse", b"  8,0    1        2     0.000000829   697  Q   W 223490 + 8 [kjournald]\n"),
     ("perf_trace", b"     0.035 ( 0.012 ms): fio/1234 read(fd: 3, buf: 0x7f00, count: 4096) = 4096\n"),
+    ("fs_slower", b"ENDTIME_us,TASK,PID,TYPE,BYTES,OFFSET_b,LATENCY_us,FILE\n5,a,1,R,4096,0,12,data\n"),
     ("two_columns", b"1 2\n2 3\n"),
 )
 

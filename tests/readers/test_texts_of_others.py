@@ -282,6 +282,19 @@ def test_fio_of_every_version(stats: dict[str, Any], count: int, mean_ns: int) -
     assert report.by_class["read"] == (count, mean_ns)
 
 
+def test_the_csv_of_ext4slower(tmp_path: Path, capfd: Captured) -> None:
+    """Names of threads and files may have commas."""
+    path = tmp_path / "slower.csv"
+    rows = ["1000000,fio,7,R,4096,8192,100,data", "1000500,a,b,8,W,512,-1,200,x,y", "1001000,fio,7,S,0,0,900,"]
+    path.write_text("\n".join(["ENDTIME_us,TASK,PID,TYPE,BYTES,OFFSET_b,LATENCY_us,FILE", *rows, "torn,li"]) + "\n")
+    capfd.readouterr()
+    assert main(["hist", str(path)]) == 0
+    said = capfd.readouterr()
+    assert "3 operations, latency mean 400 us" in said.out
+    assert "1 lines" in said.err
+    assert main(["heatmap", str(path)]) == 0
+
+
 @pytest.mark.parametrize("more", ["", " 12", " 12 0"])
 def test_the_log_of_pgbench(more: str, tmp_path: Path, capfd: Captured) -> None:
     path = tmp_path / "pgbench_log.1"

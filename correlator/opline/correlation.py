@@ -262,13 +262,15 @@ def stage_statistics(
     extents: Sequence[Path] = (),
     tainted: bool = False,
     classes: Sequence[str] = (),
+    without: Sequence[str] = (),
     progress: bool = True,
     all_programs: bool = False,
 ) -> tuple[dict[str, Any], dict[str, int]]:
     """Statistics per stage of the trace under ``trace`` (OpStatistics::json in statistics/op_statistics.hpp), without
     any table of a run, with the ``population`` and the ``ops`` of the core's summary; and the losses that are not zero.
-    Tainted ops count if ``tainted``; with ``classes`` only ops of these do; other programs' with ``all_programs``, or
-    where the recorded ones did nothing: then the trace is read twice.
+    Tainted ops count if ``tainted``; with ``classes`` only ops of these do; those of classes that begin like one of
+    ``without`` do where there are no others; other programs' with ``all_programs``, or where the recorded ones did
+    nothing. These two read the trace twice.
 
     Raises OplineError.
     """
@@ -281,22 +283,24 @@ def stage_statistics(
     while True:
         core = _core.Core(plan)
         core.keep_tables(())
-        core.keep_statistics(tainted, classes)
+        core.keep_statistics(tainted, classes, without)
         if all_programs:
             core.count_all_programs()
         try:
             done = push(front, core, progress, gaps, lambda: None, unreadable)
-        except ReadAgainError as found:
-            front, unreadable = found.front, found.unreadable
+        except ReadAgainError as again:
+            front, unreadable = again.front, again.unreadable
             continue
-        if all_programs or "population" not in done.summary or counts_alone(done.summary):
+        found = json.loads(core.statistics())
+        alone = all_programs or "population" not in done.summary or counts_alone(done.summary)
+        left_out = bool(without and found["classes"]) and all(c.startswith(tuple(without)) for c in found["classes"])
+        if alone and not left_out:
             break
-        all_programs = True
+        all_programs, without = all_programs or not alone, () if alone else without
         front, _why = choose(find_traces(trace), reader_wanted(reader))
     for message in done.messages:
         talk(message)
-    told = {"population": done.summary.get("population"), "ops": done.summary["ops"]}
-    return json.loads(core.statistics()) | told, done.losses
+    return found | {"population": done.summary.get("population"), "ops": done.summary["ops"]}, done.losses
 
 
 def feed_csv(

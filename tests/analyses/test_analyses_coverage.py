@@ -256,7 +256,7 @@ def test_ops_far_outside_the_clients_span_are_not_its(
     """rados bench writes its own metadata a second later: its rate is of the ops before."""
     opened = open_tables(far_run(0, 1).write(tmp_path))
     span = client_span(opened, Selection(), client)
-    assert span == Span(FIRST, LAST, 1)
+    assert span == Span(FIRST, LAST, 100, 1)
     mine = Selection().also("o.begin_ns BETWEEN ? AND ?", span.first_ns, span.last_ns)
     assert checks.littles_law(opened, mine, client).passed is True
     if client.seconds is None:
@@ -273,7 +273,7 @@ def test_all_ops_are_the_clients_where_it_says_nothing_else(tmp_path: Path) -> N
     # Half of the ops after a pause are no afterthought; a client that counts them all means them all.
     assert client_span(far, Selection(), ClientReport("x", 1e6, None, None, 1000.0)) is None
     assert client_span(far, Selection(), ClientReport("x", 1e6, 200, 0.2, 1000.0)) is None
-    assert client_span(far, Selection(), ClientReport("x", 1e6, 100, 0.1, 1000.0)) == Span(FIRST, LAST, 100)
+    assert client_span(far, Selection(), ClientReport("x", 1e6, 100, 0.1, 1000.0)) == Span(FIRST, LAST, 100, 100)
     for client in (ClientReport("x", 1e6, 100, 0.1, 1000.0), ClientReport("x", 1e6, 90, 0.05, 1800.0)):
         assert client_span(near, Selection(), client) is None
 

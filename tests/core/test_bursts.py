@@ -141,7 +141,7 @@ def merged(streams: list[list[Packet]]) -> Iterator[tuple[int, Step, Packet | No
 def one_by_one(streams: list[list[Packet]], text: bool) -> Driver:
     """What the core makes of them, each for itself."""
     driver = Driver(PLAN)
-    driver.core.keep_statistics(True, ())
+    driver.core.keep_statistics(True, (), ())
     numbers = [driver.stream("host", False, k) for k in range(len(streams))]
     for k, step, before, packet in merged(streams):
         if before:
@@ -163,7 +163,7 @@ def read(folder: Path, tables: tuple[str, ...], threads: int, monkeypatch: pytes
     monkeypatch.setenv("OPLINE_THREADS", str(threads))
     driver = Driver(PLAN)
     driver.core.keep_tables(tables)
-    driver.core.keep_statistics(True, ())
+    driver.core.keep_statistics(True, (), ())
     for _ in NativeReader([str(folder)]).read(driver.core):
         pass
     driver.drain()

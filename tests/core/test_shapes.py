@@ -32,7 +32,7 @@ def test_recorded_traces(name: str, trace: Callable[[str], Path], run_of: RunOf,
     plan = model_of(name).plan_json("pointer", maps)
     core = _core.Core(plan)
     core.attribute_each()
-    core.keep_statistics(True, ())
+    core.keep_statistics(True, (), ())
     writer = RunWriter(tmp_path)
     for _ in NativeReader(find_traces(trace(name))).read(core):
         pass
@@ -45,7 +45,7 @@ def test_recorded_traces(name: str, trace: Callable[[str], Path], run_of: RunOf,
 
     shaped = _core.Core(plan)
     shaped.keep_tables(())
-    shaped.keep_statistics(True, ())
+    shaped.keep_statistics(True, (), ())
     for _ in NativeReader(find_traces(trace(name))).read(shaped):
         pass
     assert shaped.statistics() == core.statistics()
@@ -108,7 +108,7 @@ def both(lines: list[Line], plan: str = PLAN) -> tuple[list[Any], list[Any]]:
     found = []
     for each in (False, True):
         driver = Driver(plan)
-        driver.core.keep_statistics(True, ())
+        driver.core.keep_statistics(True, (), ())
         if each:
             driver.core.attribute_each()
         for line in lines:

@@ -54,7 +54,6 @@ def test_a_small_model_gives_its_whole_plan() -> None:
             {"name": "p:end", "event": "p:end", "role": "end", "find": key},
         ],
         "stages": [],
-        "bios": None,
     }
 
 
@@ -118,7 +117,7 @@ def test_ios_and_bios() -> None:
         {**nothing, "submitted": "ret", "reaped": "*"},
         {**nothing, "reaped": "ret", "names": "objects"},
     ]
-    assert plan["bios"] == {"class": "bio", "threads": ["*"], "except": ["kworker/*"]}
+    assert plan["bios"] == [{"class": "bio", "threads": ["*"], "except": ["kworker/*"]}]
 
 
 def test_batches_and_big_integers() -> None:

@@ -116,7 +116,7 @@ def test_one_thread_or_two_count_the_same(name: str, trace: Callable[[str], Path
         reader = _core.NativeReader([str(path) for path in find_traces(trace(name))])
         core = _core.Core(model_of(name).plan_json())
         core.keep_tables(())
-        core.keep_statistics(True, ())
+        core.keep_statistics(True, (), ())
         reader.open(core, threads)
         while reader.run(10_000):
             pass

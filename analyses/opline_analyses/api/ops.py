@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The analyses of ops: plain functions of a run, which give result tables. The commands print what they give.
 
-``filters`` choose the ops (runs/selection.py). Times in arguments are nanoseconds; texts are as on the command line.
+``filters`` choose the ops (runs/selection.py); without a class those that count
+(client/defaults.py). Times in arguments are nanoseconds; texts are as on the command line.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from opline.errors import OplineError
-from opline_analyses.runs.selection import OpFilters, selection
+from opline_analyses.client.defaults import default_selection
+from opline_analyses.runs.selection import OpFilters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +34,7 @@ def stages(run: Run, filters: OpFilters = ALL, *, tainted: bool = False, spread:
     from opline_analyses.ops.stage_text import result
     from opline_analyses.ops.stages import stage_table
 
-    counted = stage_table(run, selection(run, filters), tainted)
+    counted = stage_table(run, default_selection(run, filters), tainted)
     if not run.is_cluster:
         return result(counted, tainted=tainted, spread=spread)
     from opline_analyses.hosts.bounds import both_ways, stage_bounds
@@ -48,7 +50,7 @@ def places(run: Run, filters: OpFilters = ALL, *, tainted: bool = False, spread:
     from opline_analyses.ops.places import place_table
     from opline_analyses.ops.stage_text import result
 
-    counted = place_table(run, selection(run, filters), tainted)
+    counted = place_table(run, default_selection(run, filters), tainted)
     if not run.is_cluster:
         return result(counted, tainted=tainted, spread=spread, first="host")
     return result(counted, place_bounds(run), both_ways(run), tainted, spread, "host")
@@ -60,7 +62,7 @@ def states(run: Run, filters: OpFilters = ALL, *, tainted: bool = False) -> Resu
     """
     from opline_analyses.ops.states import result, state_table
 
-    return result(state_table(run, selection(run, filters), tainted), tainted)
+    return result(state_table(run, default_selection(run, filters), tainted), tainted)
 
 
 def why(
@@ -85,7 +87,7 @@ def why(
 
     rule = rule_of(slowest, latency)
     source, chosen = words if words is not None else ([str(run.given)], filters.words())
-    sets = choose(run, selection(run, filters), rule, tainted)
+    sets = choose(run, default_selection(run, filters), rule, tainted)
     return result(
         run, sets, source, chosen, tainted=tainted, every_ns=every_ns, everything=everything, rows_only=rows_only
     )
@@ -116,7 +118,7 @@ def graph(run: Run, filters: OpFilters = ALL, *, tainted: bool = False) -> Resul
     with with_extras():
         from opline_analyses.ops.graph import edge_table, transition_graph
 
-    return edge_table(transition_graph(run, selection(run, filters), tainted))
+    return edge_table(transition_graph(run, default_selection(run, filters), tainted))
 
 
 def interference(
@@ -154,7 +156,7 @@ def figures(
     from opline_analyses.runs import ledger
 
     lost = ledger.bad_count(ledger.entries(run)) if lost is None else lost
-    return figures_of(run, selection(run, filters), name or run.given.resolve().name, lost, tainted, sketched)
+    return figures_of(run, default_selection(run, filters), name or run.given.resolve().name, lost, tainted, sketched)
 
 
 def compare(

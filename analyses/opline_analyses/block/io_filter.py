@@ -20,7 +20,14 @@ from opline_analyses.block.io_owners import TABLES, with_owner
 from opline_analyses.block.io_sources import Source, needing, source_of
 from opline_analyses.runs.cgroups import meant, names
 from opline_analyses.runs.devices import devices_condition
-from opline_analyses.runs.selection import NO_CLASS, any_glob, latency_limits, refuse_host, refuse_unknown
+from opline_analyses.runs.selection import (
+    NO_CLASS,
+    any_glob,
+    classes_meant,
+    latency_limits,
+    refuse_host,
+    refuse_unknown,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -167,11 +174,11 @@ def _conditions(run: Run, source: Source, filters: IoFilters) -> Iterator[tuple[
     if filters.object:
         condition = _owned(source, any_glob("o.object", filters.object))
         yield condition, list(filters.object) * (condition.count("?") // len(filters.object))
-    if filters.op_class:
+    if op_class := classes_meant(filters.op_class):
         if not run.grows:
-            refuse_unknown(run, "class", filters.op_class, NO_CLASS)
-        condition = _owned(source, f"o.class IN ({', '.join('?' * len(filters.op_class))})")
-        yield condition, list(filters.op_class) * condition.count(" IN (?")
+            refuse_unknown(run, "class", op_class, NO_CLASS)
+        condition = _owned(source, f"o.class IN ({', '.join('?' * len(op_class))})")
+        yield condition, list(op_class) * condition.count(" IN (?")
     stage = filters.stage
     if stage:
         if "stage" in source.lacks:

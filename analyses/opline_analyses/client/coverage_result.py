@@ -9,22 +9,24 @@ from opline.errors import UsageError
 from opline.talk import talk
 from opline_analyses.base.files import complete_file
 from opline_analyses.base.result_table import ResultTable
-from opline_analyses.base.text import count_of, fitted
+from opline_analyses.base.text import fitted
 from opline_analyses.client import checks
 from opline_analyses.client.client import read_report
-from opline_analyses.client.client_files import find_log, find_report
+from opline_analyses.client.client_files import find_log
 from opline_analyses.client.client_log import join_client_log
 from opline_analyses.client.client_report import ClientReport
+from opline_analyses.client.clients_ops import clients_ops, other_ops
 from opline_analyses.client.coverage import measure, per_op
 from opline_analyses.client.coverage_text import PARTS, coverage_lines, hop_lines, part_rows, step_lines
 from opline_analyses.client.coverage_text import document as coverage_document
+from opline_analyses.client.defaults import report_of
 from opline_analyses.client.fio_log import Joined
 from opline_analyses.client.loop import closed_loop
 from opline_analyses.client.schedule import corrected_latencies
 from opline_analyses.client.schedule import document as schedule_document
-from opline_analyses.client.span import client_span
+from opline_analyses.client.span import Span, client_span
 from opline_analyses.client.unsplit import unsplit, unsplit_lines
-from opline_analyses.runs.selection import OpFilters, Selection, clients_classes, selection
+from opline_analyses.runs.selection import OpFilters, Selection, selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +41,7 @@ MOST_LINES = 0.98  # of a client's log: its ops are known by them
 def _client(run: Run, file: Path | None, filters: OpFilters) -> ClientReport | None:
     report: ClientReport | None = read_report(file) if file else None
     if report is None:
-        report = next(filter(None, map(find_report, run.places())), None)
+        report = report_of(run)
     if report and filters.op_class:
         of_these = report.of_classes(filters.op_class)
         if of_these is None:
@@ -57,6 +59,7 @@ def _counted(
     which = selection(run, filters)
     whole = None if filters.op_class or filters.since or filters.until else client
     classes: list[str] = []
+    span: Span | None = None
     if whole and joined and joined.ops == joined.lines == whole.count:
         # Every line of a complete log has its op: the others are somebody else's, whatever their class.
         which = which.also("o.op_id IN (SELECT op_id FROM client_ops)")
@@ -67,21 +70,19 @@ def _counted(
             " (SELECT (c.class, c.begin_tid) FROM ops c SEMI JOIN client_ops USING (op_id)))"
         )
     elif whole:
-        last_ns = round(whole.seconds * 1e9) if whole.ramp_seconds and whole.seconds else None
-        near = clients_classes(run, which, whole.counts(), last_ns)
-        classes = near or []
-        if near is None:
-            counts = " and ".join(count_of(n, name) for name, n in whole.counts().items())
-            talk(f"no classes of ops are as many as the client's {counts}: its figures are of other ops than these.")
+        found = clients_ops(run, which, whole)
+        if found is None:
+            talk(other_ops(whole))
+        else:
+            which, classes, span = found.which, found.classes, found.span
         if classes:
             talk(f"the client's figures are about {', '.join(classes)}: other ops are left out (--class C).")
-            which = which.also(f"o.class IN ({', '.join('?' * len(classes))})", *classes)
-    if client and not (filters.since or filters.until):
+    if client and span is None and not (filters.since or filters.until):
         span = client_span(run, which, client)
-        if span:
-            ramp = f" (it counts after a ramp of {client.ramp_seconds:g} s)" if client.ramp_seconds else ""
-            talk(f"ops that begin outside of what the client's figures are about{ramp}: {span.outside}, left out.")
-            which = which.also("o.begin_ns BETWEEN ? AND ?", span.first_ns, span.last_ns)
+        which = which if span is None else which.also("o.begin_ns BETWEEN ? AND ?", span.first_ns, span.last_ns)
+    if client and span:
+        ramp = f" (it counts after a ramp of {client.ramp_seconds:g} s)" if client.ramp_seconds else ""
+        talk(f"ops that begin outside of what the client's figures are about{ramp}: {span.outside}, left out.")
     return which, classes
 
 

@@ -14,15 +14,20 @@ from opline.correlation import recording_of, stage_statistics
 from opline.errors import OplineError
 from opline.population import population_in
 from opline.talk import shown
+from opline.values import Value
 from opline_analyses.base.text import count_of, duration, pasted, percent
 from opline_analyses.client.client_files import find_report
-from opline_analyses.ops.stages import table_of
+from opline_analyses.client.clients_ops import clients_ops
+from opline_analyses.client.defaults import OUTSIDE
+from opline_analyses.ops.stages import stage_table, table_of
 from opline_analyses.runs import ledger
 from opline_analyses.runs.not_yours import line_of, names_in
-from opline_analyses.runs.selection import BIO, NEAR, matching_classes, nearest_classes
+from opline_analyses.runs.run import open_run
+from opline_analyses.runs.selection import BIO, NEAR, Selection, matching_classes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
     from opline.model import Model
     from opline_analyses.client.client_report import ClientReport
@@ -54,28 +59,58 @@ def glance_lines(directory: Path, model: Model, event_count: int | None) -> Iter
         yield "the trace is long: opline stages counts its ops"
         return
     try:
-        found, losses = stage_statistics(directory / "trace", model, progress=False)
+        found, losses = stage_statistics(directory / "trace", model, progress=False, without=OUTSIDE)
         client = find_report(directory)
-        why_not = _not_alike(found["classes"], client) if client else ""
-        mine = nearest_classes(found["classes"], client.counts()) if client and not why_not else []
-        others = sum(n for name, n in found["classes"].items() if mine and name not in mine)
-        incomplete = found["incomplete"]
-        if mine:
-            found, losses = stage_statistics(directory / "trace", model, classes=mine, progress=False)
+        counted = _counted(directory, model, found, client)
         population = population_in(found)
-        t = table_of(found, incomplete, found["tainted"], directory)
     except OplineError as error:
         yield error.lines[0]
         return
-    yield _ops(t, None if why_not else client, mine, others, found["takes_unseen"]) + (
-        f"; {why_not}" if why_not else ""
+    yield _ops(counted, client, found["takes_unseen"])
+    yield from _own_cost(
+        directory, counted.table, counted.classes or [name for name in found["classes"] if not name.startswith(OUTSIDE)]
     )
-    yield from _own_cost(directory, t, mine if client and not why_not else list(found["classes"]))
-    yield from _widest(t)
+    yield from _widest(counted.table)
     if population is not None and (line := line_of(population, names_in(recording_of(directory)))):
         yield line
     if lost := ledger.line(ledger.entries_of(losses), found["ops"], f"`opline losses {pasted(directory)}`"):
         yield lost
+
+
+class _Counted(Value):
+    """The stages of the ops that the summary is about; their classes, empty where all are meant; ops of others; why the
+    client's figures are not those of these ops, empty where they may be compared.
+    """
+
+    table: StageTable
+    classes: list[str]
+    others: int
+    why_not: str = ""
+
+
+def _counted(directory: Path, model: Model, found: dict[str, Any], client: ClientReport | None) -> _Counted:
+    whole = table_of(found, found["incomplete"], found["tainted"], directory)
+    outside = sum(n for name, n in found["classes"].items() if name.startswith(OUTSIDE))
+    others = outside if outside < sum(found["classes"].values()) else 0
+    if client is None:
+        return _Counted(whole, [], others)
+    counts = client.counts()
+    near = None if client.ramp_seconds else matching_classes(found["classes"], counts)
+    if counts and near is None:  # or those in the client's time
+        with open_run(directory, tables=("ops", "stages", "deferred")) as run:
+            meant = clients_ops(run, Selection(), client)
+            if meant is not None:
+                n, ops = run.row(
+                    f"SELECT count(*) FILTER ({meant.which.where}), count(*) FROM ops o", meant.which.parameters
+                )
+                return _Counted(stage_table(run, meant.which, False), meant.classes, ops - n)
+    if why_not := _not_alike(found["classes"], client):
+        return _Counted(whole, [], others, why_not)
+    if not near or len(near) == len(found["classes"]):
+        return _Counted(whole, [], others)
+    mine, _ = stage_statistics(directory / "trace", model, classes=near, progress=False)
+    rest = sum(n for name, n in found["classes"].items() if name not in near)
+    return _Counted(table_of(mine, mine["incomplete"], mine["tainted"], directory), near, rest)
 
 
 def _not_alike(classes: dict[str, int], client: ClientReport) -> str:
@@ -92,24 +127,23 @@ def _not_alike(classes: dict[str, int], client: ClientReport) -> str:
     return "" if near and not bios else f"{said} are of other ops"
 
 
-def _ops(t: StageTable, client: ClientReport | None, classes: list[str], others: int, unseen: int) -> str:
-    """``classes``: those that the client's figures are about; empty: all. ``others``: ops of other classes.
-    ``unseen``: ops that end at the completion, as nothing says when the application took it.
-    """
-    of = f"{' and '.join(map(shown, classes))} " if classes else ""
+def _ops(counted: _Counted, client: ClientReport | None, unseen: int) -> str:
+    """``unseen``: ops that end at the completion, as nothing says when the application took it."""
+    t = counted.table
+    of = f"{' and '.join(map(shown, counted.classes))} " if counted.classes else ""
     text = f"{count_of(t.ops, f'{of}op')}: mean {duration(t.latency.mean_ns)}, p99 {duration(t.latency.p99_ns)}"
     if t.incomplete:
         text += f", {t.incomplete} incomplete"
-    if client:
+    if client and not counted.why_not:
         p99 = next((client.numbers[name] for name in _P99 if name in client.numbers), None)
         count = "" if client.count is None else f"{count_of(client.count, 'op')}, "
         text += f"; {client.tool} says {count}mean {duration(client.mean_ns)}"
         text += "" if p99 is None else f", p99 {duration(p99)}"
         if unseen:
             text += f", until it takes the completion (of {count_of(unseen, 'op')} no event shows when)"
-    if others:
-        text += f"; {count_of(others, 'other op')}"
-    return text
+    if counted.others:
+        text += f"; {count_of(counted.others, 'other op')}"
+    return text + (f"; {counted.why_not}" if counted.why_not else "")
 
 
 def _own_cost(directory: Path, t: StageTable, classes: list[str]) -> Iterator[str]:

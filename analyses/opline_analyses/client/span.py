@@ -19,10 +19,11 @@ PAUSE = 0.01  # of the whole: where nothing is in flight for so long the client 
 
 
 class Span(NamedTuple):
-    """Ops that begin from ``first_ns`` to ``last_ns``; ``outside`` of the selected ones don't."""
+    """The ``inside`` ops that begin from ``first_ns`` to ``last_ns``; ``outside`` of the selected ones don't."""
 
     first_ns: int
     last_ns: int
+    inside: int
     outside: int
 
 
@@ -39,6 +40,8 @@ def client_span(run: Run, which: Selection, client: ClientReport) -> Span | None
         which.parameters,
     )
     (total,) = run.row("SELECT count(*) FROM spanned")
+    if total == client.count:
+        return None
     if client.seconds and client.ramp_seconds:
         found = _widest(
             run,
@@ -72,7 +75,7 @@ def client_span(run: Run, which: Selection, client: ClientReport) -> Span | None
             return None
     else:
         return None
-    return Span(found[0], found[1], total - found[2]) if found is not None and found[2] < total else None
+    return Span(*found, total - found[2]) if found is not None and found[2] < total else None
 
 
 def _widest(run: Run, sql: str) -> tuple[int, int, int] | None:

@@ -7,9 +7,9 @@ import argparse
 
 from opline import memory
 from opline.errors import UsageError
+from opline_analyses.client.defaults import default_selection
 from opline_analyses.commands.common import add_output, add_run, add_safe_cells, add_table, opened, output, write
 from opline_analyses.commands.options import add_filters, add_slowest, add_tainted, op_filters
-from opline_analyses.runs.selection import selection
 
 NAME = "graph"
 HELP = "the graph of points: how often, how fast; compare two runs"
@@ -76,7 +76,9 @@ def run(args: argparse.Namespace) -> int:
         graphs = []
         for path in args.diff:
             with opened(args, path=path, whose=f"{path}: ") as opened_run, bounded(opened_run.con):
-                graphs.append(transition_graph(opened_run, selection(opened_run, op_filters(args)), args.tainted))
+                graphs.append(
+                    transition_graph(opened_run, default_selection(opened_run, op_filters(args)), args.tainted)
+                )
         changes = difference(*graphs)
         head = {"schema": "opline graph diff 1", "a": args.diff[0], "b": args.diff[1]}
         head |= {"ops": [g.graph["ops"] for g in graphs]}
@@ -85,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
     if args.run is None:
         raise UsageError("opline graph needs a RUN, or --diff A B.")
     with opened(args) as opened_run, bounded(opened_run.con):
-        graph = transition_graph(opened_run, selection(opened_run, op_filters(args)), args.tainted)
+        graph = transition_graph(opened_run, default_selection(opened_run, op_filters(args)), args.tainted)
         if form in ("text", "csv"):
             write(args, edge_table(graph), form)
         else:

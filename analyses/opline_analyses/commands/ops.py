@@ -8,6 +8,7 @@ import argparse
 from opline.applications import table as applications
 from opline.talk import talk
 from opline_analyses.base.result_table import encoded, json_text
+from opline_analyses.client.defaults import default_selection
 from opline_analyses.commands.common import add_output, add_run, add_safe_cells, opened, output
 from opline_analyses.commands.csv import of_run
 from opline_analyses.commands.options import add_filters, add_sort, add_which, op_filters
@@ -81,7 +82,9 @@ def run(args: argparse.Namespace) -> int:
         return of_run(args, incomplete=True)
     apart = args.style != "default" and not args.json
     with opened(args) as opened_run:
-        which = selection(opened_run, op_filters(args))
+        filters = op_filters(args)
+        ranked = filters.slowest is not None or filters.sort is not None
+        which = (default_selection if ranked else selection)(opened_run, filters)
         if apart:
             (left_out,) = opened_run.row(
                 f"SELECT count(*) FROM ops o WHERE ({which.where}) AND NOT o.complete", which.parameters

@@ -95,7 +95,7 @@ def add_slowest(parser: argparse._ActionsContainer, of: str = "complete ops, slo
 def add_filters(parser: argparse.ArgumentParser, latency: bool = True) -> None:
     """The filters of all commands that are about ops. ``latency``: --latency."""
     group = parser.add_argument_group("which ops (all may be combined)")
-    group.add_argument("--class", dest="op_class", metavar="C", action="append", help="of this class")
+    group.add_argument("--class", dest="op_class", metavar="C", action="append", help="of this class; all: of any")
     add_device(group)
     add_size(group)
     add_threads(group, "begun by")
@@ -135,7 +135,9 @@ def add_io_filters(parser: argparse.ArgumentParser, sources: bool = True, latenc
     add_size(group)
     add_threads(group, "queued by")
     add_owners(group, "queued by")
-    group.add_argument("--class", dest="op_class", metavar="C", action="append", help="of ops of this class")
+    group.add_argument(
+        "--class", dest="op_class", metavar="C", action="append", help="of ops of this class; all: of any"
+    )
     if latency:
         add_latency(group)
     add_times(group, "ended")

@@ -11,10 +11,11 @@ from opline import memory
 from opline.errors import UsageError
 from opline.talk import talk
 from opline_analyses.base.files import output_path
+from opline_analyses.client.defaults import default_selection
 from opline_analyses.commands.arguments import positive
 from opline_analyses.commands.common import add_run, opened
 from opline_analyses.commands.options import add_filters, add_slowest, op_filters
-from opline_analyses.runs.selection import Selection, selection
+from opline_analyses.runs.selection import Selection
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -98,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
         from opline_analyses.runs.database import bounded
 
         with opened(args) as opened_run, bounded(opened_run.con):
-            fig = figure(opened_run, selection(opened_run, op_filters(args)), _title(args), args.tainted)
+            fig = figure(opened_run, default_selection(opened_run, op_filters(args)), _title(args), args.tainted)
     save(fig, args.output, args.dpi)
     talk(f"wrote {args.output}")
     return 0
@@ -138,5 +139,7 @@ def _distributions(args: argparse.Namespace) -> Figure:
     for path in paths:
         whose = f"{_name(path)}: " if args.others else ""
         with opened(args, path=path, whose=whose) as opened_run, bounded(opened_run.con):
-            runs.append(series_of(opened_run, selection(opened_run, op_filters(args)), _name(path), args.tainted))
+            runs.append(
+                series_of(opened_run, default_selection(opened_run, op_filters(args)), _name(path), args.tainted)
+            )
     return (cdf if args.cdf else stages)(runs, _title(args))

@@ -10,9 +10,9 @@ from opline import memory
 from opline.talk import shown, talk
 from opline_analyses.base.files import complete_file, output_path
 from opline_analyses.base.result_table import rendered
+from opline_analyses.client.defaults import default_selection
 from opline_analyses.commands.common import add_run, opened
 from opline_analyses.commands.options import add_filters, add_slowest, add_tainted, op_filters
-from opline_analyses.runs.selection import selection
 
 NAME = "report"
 HELP = "the run as one HTML page, to look at and to mail"
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     for path, name in zip(paths, names, strict=True):
         whose = f"{name}: " if args.run2 else ""
         with opened(args, path=path, whose=whose) as opened_run, bounded(opened_run.con):
-            which = selection(opened_run, op_filters(args))
+            which = default_selection(opened_run, op_filters(args))
             page = page_data(opened_run, which, args.tainted, BLOB_LIMIT // len(paths), from_first_op=bool(args.run2))
             page.head["name"] = shown(name)
             pages.append(page)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from opline.correlation import recording_of, stage_statistics
 from opline.errors import OplineError, UsageError
+from opline.talk import talk
+from opline_analyses.client.defaults import OUTSIDE, narrows, outside_line
 from opline_analyses.commands.common import (
     add_form,
     add_run,
@@ -50,6 +52,10 @@ up to 262144 ops measured values, beyond within 0.2 %. With `unattributed` the
 rows sum to the latency, and a line below checks the sum. Incomplete ops do not
 count. An op with lost events inside and both ends has a stage `unknown (events
 lost)`. An op that can have lost its begin or end counts with --tainted only.
+
+If the recorded command printed its own figures, as fio does, only the ops of
+these figures count. Otherwise only calls count. A line says what is left out.
+--class all counts every op.
 
 A cluster (`opline join`) has a column `±`: the error bound of a stage between
 two hosts. --by host has a row per host, and per way between two hosts.
@@ -96,7 +102,9 @@ def run(args: argparse.Namespace) -> int:
     if args.exact:
         raise UsageError("--exact is about many recordings: give --engine or --also, too.")
     trace = None if args.states or args.by or op_filters(args).given else bare_trace(args)
-    return _of_run(args) if trace is None else _of_trace(args, trace)
+    if trace is None or (not args.all_programs and narrows(args.run, trace.path)):
+        return _of_run(args)
+    return _of_trace(args, trace)
 
 
 def _of_run(args: argparse.Namespace) -> int:
@@ -119,10 +127,13 @@ def _of_trace(args: argparse.Namespace, trace: BareTrace) -> int:
         extents=args.extents,
         tainted=args.tainted,
         all_programs=args.all_programs,
+        without=OUTSIDE,
     )
     entries = ledger.entries_of(losses)
     tell_losses(entries, found["ops"], recording_of(trace.path) is not None)
     tell_not_yours_of(trace.path, found, args.all_programs)
+    if line := outside_line(found["classes"]):
+        talk(line)
     t = table_of(found, found["incomplete"], found["tainted"], args.run, model=args.model)
     write(args, result(t, tainted=args.tainted, spread=args.spread))
     tell_gaps_of_trace(trace.path)

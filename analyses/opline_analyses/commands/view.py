@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 from opline.errors import OplineError
 from opline.store.underway import is_underway
 from opline.talk import talk
+from opline_analyses.client.defaults import default_selection
 from opline_analyses.commands.common import add_model
 from opline_analyses.commands.options import add_filters, add_slowest, add_tainted, op_filters
 from opline_analyses.runs import ledger
 from opline_analyses.runs.not_yours import line_of_run
 from opline_analyses.runs.notices import gaps_line, tell_before, tell_gaps, tell_not_yours
-from opline_analyses.runs.selection import Selection, selection
+from opline_analyses.runs.selection import Selection
 
 if TYPE_CHECKING:
     from opline_analyses.runs.run import Run
@@ -80,9 +81,9 @@ def run(args: argparse.Namespace) -> int:
                 def ended(run: Run, number: int = number, name: str = name) -> None:
                     tell_not_yours(line_of_run(run))
                     tell_gaps(gaps_line(run))
-                    pages[0].replace(number, Viewed(run, name, selection(run, op_filters(args)), args.tainted))
+                    pages[0].replace(number, Viewed(run, name, default_selection(run, op_filters(args)), args.tainted))
 
-                which = partial(selection, filters=op_filters(args))
+                which = partial(default_selection, filters=op_filters(args))
                 followed = Followed(path, args.model, which, args.tainted, ended, args.all_programs)
                 viewed.append(Viewed(None, name, Selection(), args.tainted, followed))
                 continue
@@ -95,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
             tell_before(opened, whose)
             tell_gaps(gaps_line(opened), whose)
             lost += ledger.bad_count(ledger.entries(opened))
-            viewed.append(Viewed(opened, name, selection(opened, op_filters(args)), args.tainted))
+            viewed.append(Viewed(opened, name, default_selection(opened, op_filters(args)), args.tainted))
         if args.max_loss is not None and lost > args.max_loss:
             raise OplineError(f"{lost} lost, more than --max-loss {args.max_loss}.", exit_code=3)
         pages.append(Pages(viewed))

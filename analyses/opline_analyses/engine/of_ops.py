@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from opline.errors import OplineError
+from opline_analyses.client.defaults import default_selection
 from opline_analyses.engine.cells import BUCKETS, cells, tally_cells
 from opline_analyses.intervals.intervals import Batch, Grid, Tally
 from opline_analyses.ops.stages import none_counts, select_counted
-from opline_analyses.runs.selection import OpFilters, selection
+from opline_analyses.runs.selection import OpFilters
 from opline_analyses.why.sets import make_sides, programs_of, rank_ops
 from opline_analyses.why.waits import wait_sums
 from opline_analyses.why.why import sums_of
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     from opline_analyses.runs.run import Run
+    from opline_analyses.runs.selection import Selection
 
     Options: TypeAlias = Mapping[str, Any]
 
@@ -28,9 +30,13 @@ ORDER_OPS = 100_000  # as StageStatistics::kOrderOps
 REST = ("unattributed", "unknown", "latency")
 
 
+def _which(run: Run, options: Options) -> Selection:
+    return default_selection(run, OpFilters(**options["filters"]))
+
+
 def stages(run: Run, options: Options) -> dict[str, Any]:
     """Per stage: counts in buckets, and how many ops have it first at which place; sums of what belongs to no stage."""
-    which = selection(run, OpFilters(**options["filters"]))
+    which = _which(run, options)
     n, incomplete, tainted = select_counted(run, which, options["tainted"])
     if tainted and not n:
         raise OplineError(none_counts(f" in {run.given}", incomplete, tainted))
@@ -88,7 +94,7 @@ def _squares(run: Run) -> dict[str, int]:
 
 def within(run: Run, options: Options) -> dict[str, Any]:
     """How many values of a group are where: ``open`` has a group, where it is looked, in steps of how much."""
-    select_counted(run, selection(run, OpFilters(**options["filters"])), options["tainted"])
+    select_counted(run, _which(run, options), options["tainted"])
     asked = options["open"]
     if of_stages := any(group.startswith("stage ") for group, *_ in asked):
         _make_parts(run)
@@ -105,7 +111,7 @@ def within(run: Run, options: Options) -> dict[str, Any]:
 
 def latencies(run: Run, options: Options) -> dict[str, Any]:
     """The latencies in buckets, and how many are longer than ``over_ns``."""
-    n, incomplete, tainted = select_counted(run, selection(run, OpFilters(**options["filters"])), options["tainted"])
+    n, incomplete, tainted = select_counted(run, _which(run, options), options["tainted"])
     tally = Tally(Grid(0, 1), BUCKETS)
     for batch in _rest(run, ("latency",)):
         tally.add(batch)
@@ -122,7 +128,7 @@ def slow(run: Run, options: Options) -> dict[str, Any]:
     first and the last typical one, and the example's, None where it is in another run.
     """
     others, low, high, example = options["ranks"]
-    rank_ops(run, selection(run, OpFilters(**options["filters"])), options["tainted"])
+    rank_ops(run, _which(run, options), options["tainted"])
     make_sides(run, others, low, high)
     of_stages, of_ops = sums_of(run)
     waits = wait_sums(run)

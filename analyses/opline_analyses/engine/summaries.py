@@ -15,13 +15,14 @@ from opline_analyses.block.hist_result import HistOptions, counted_of, counting_
 from opline_analyses.block.io_filter import IoFilters, rows_of, tables_needed
 from opline_analyses.block.io_series import series_of
 from opline_analyses.block.iostat_result import rows_and_series
+from opline_analyses.client.defaults import default_selection
 from opline_analyses.engine.cells import cell, cells
 from opline_analyses.engine.of_ops import latencies, slow, stages, within
 from opline_analyses.runs import ledger
 from opline_analyses.runs.not_yours import background_line
 from opline_analyses.runs.notices import gaps_line, tell_before, tell_not_yours
 from opline_analyses.runs.run import open_run
-from opline_analyses.runs.selection import OpFilters, selection
+from opline_analyses.runs.selection import OpFilters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -74,7 +75,7 @@ def figures(run: Run, options: Options) -> dict[str, Any]:
     """What `compare` compares of the run, as a baseline has it."""
     from opline_analyses.compare.figures import baseline, figures_of
 
-    which, lost = selection(run, OpFilters(**options["filters"])), ledger.bad_count(ledger.entries(run))
+    which, lost = default_selection(run, OpFilters(**options["filters"])), ledger.bad_count(ledger.entries(run))
     name = run.given.resolve().name
     return {"baseline": baseline([figures_of(run, which, name, lost, options["tainted"], options["sketched"])])}
 

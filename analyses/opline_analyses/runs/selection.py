@@ -93,6 +93,20 @@ class Selection(Value):
         both = (*self.parameters, *parameters)
         return Selection(f"({self.where}) AND ({condition})", both, self.order, self.limit)
 
+    def of_classes(self, classes: Sequence[str]) -> Selection:
+        """Those of these classes."""
+        return self.also(*_class_in(classes))
+
+    def or_classes(self, classes: Sequence[str]) -> Selection:
+        """With all ops of these classes."""
+        condition, *parameters = _class_in(classes)
+        return Selection(f"({self.where}) OR ({condition})", (*self.parameters, *parameters), self.order, self.limit)
+
+
+def _class_in(classes: Sequence[str]) -> tuple[str, ...]:
+    """The condition, and its parameters."""
+    return f"o.class IN ({', '.join('?' * len(classes))})", *classes
+
 
 ORDERS = {
     "begin": "o.op_id", "end": "o.end_ns, o.op_id", "latency": "o.latency_ns DESC NULLS LAST, o.op_id",
@@ -100,6 +114,7 @@ ORDERS = {
 }  # fmt: skip
 
 
+ALL_CLASSES = "all"  # --class of it: ops of every class
 MOST_CLASSES = 10
 NEAR = 0.05
 BIO = "bio "  # begins the classes of block I/O that no system call of the program stands for
@@ -182,6 +197,11 @@ def _say_if_none(run: Run, where: str, parameters: Sequence[object]) -> None:
         talk(f"the options select no op of the run's {whole}{others}.")
 
 
+def classes_meant(given: Sequence[str] | None) -> Sequence[str] | None:
+    """What --class says; None: ops of every class."""
+    return None if given is None or ALL_CLASSES in given else given
+
+
 def refuse_unknown(run: Run, column: str, names: Sequence[str], refusal: str) -> None:
     """Raises UsageError for a name that is the ``column`` of no op: ``refusal`` with the name, and what there is."""
     known = [name for (name,) in run.rows(f"SELECT DISTINCT {column} FROM ops WHERE {column} IS NOT NULL ORDER BY 1")]
@@ -204,14 +224,13 @@ def any_glob(column: str, patterns: Sequence[str]) -> str:
     return "(" + " OR ".join([f"{column} GLOB ?"] * len(patterns)) + ")"
 
 
-def selection(run: Run, filters: OpFilters) -> Selection:
-    """The selection of the ops that are meant. Raises UsageError for unknown ops and
-    classes.
-    """
-    where: list[str] = []
-    parameters: list[object] = []
+def selection(run: Run, filters: OpFilters, among: Selection | None = None) -> Selection:
+    """The selection of the ops that are meant, ``among`` these. Raises UsageError for unknown ops and classes."""
+    where: list[str] = [] if among is None or among == Selection() else [f"({among.where})"]
+    parameters: list[object] = list(among.parameters) if where and among else []
     said = False
-    for column, given, refusal in (("class", filters.op_class, NO_CLASS), ("host", filters.host, NO_HOST)):
+    op_class = classes_meant(filters.op_class)
+    for column, given, refusal in (("class", op_class, NO_CLASS), ("host", filters.host, NO_HOST)):
         if given:
             refuse_unknown(run, column, given, refusal)
             where.append(f"o.{column} IN ({', '.join('?' * len(given))})")

@@ -74,10 +74,12 @@ PyObject *core_keep_tables(PyObject *self, PyObject *names) {
 PyObject *core_keep_statistics(PyObject *self, PyObject *args) {
     return guarded([&]() -> PyObject * {
         int tainted;
-        PyObject *names;
-        std::vector<std::string> classes;
-        if (!PyArg_ParseTuple(args, "pO", &tainted, &names) || !texts_of(names, classes)) return nullptr;
-        core_of(self).keep_statistics(tainted != 0, std::move(classes));
+        PyObject *names, *globs;
+        std::vector<std::string> classes, without;
+        if (!PyArg_ParseTuple(args, "pOO", &tainted, &names, &globs) || !texts_of(names, classes) ||
+            !texts_of(globs, without))
+            return nullptr;
+        core_of(self).keep_statistics(tainted != 0, std::move(classes), std::move(without));
         Py_RETURN_NONE;
     });
 }
@@ -248,9 +250,8 @@ PyMethodDef core_methods[] = {
     {"keep_tables", core_keep_tables, METH_O,
      "keep_tables(names): leave all other tables empty. Before the first event."},
     {"keep_statistics", core_keep_statistics, METH_VARARGS,
-     "keep_statistics(tainted, classes): statistics per stage, with or without tainted ops, of ops of these classes; "
-     "of "
-     "all if there are none. Before the first event."},
+     "keep_statistics(tainted, classes, without): statistics per stage, with or without tainted ops, of ops of these "
+     "classes; of all if there are none, but those whose class begins like one of without. Before the first event."},
     {"write_csv", core_write_csv, METH_VARARGS,
      "write_csv(OpCsv, all): feed it instead of any table; with incomplete ops if all. Before the first event."},
     {"count_all_programs", core_count_all_programs, METH_NOARGS,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from .language import FLAGS, KEYS, POINTS, TEXTS, WORDS, template
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from .language import Bios, Ios, KeyUse, Model, Rule
@@ -49,8 +49,8 @@ def compile_plan(model: Model, match: str = "pointer") -> dict[str, Any]:
             for source in stage.sources
             for target in stage.targets
         ],
-        "bios": _own_ios(model.bios),
     } | _present(
+        bios=_own_ios(model.bios),
         requests=_own_ios(model.requests),
         facts=[
             {"name": f.name, "scope": f.scope, "of": f.of, "value": list(f.value), "unordered": f.unordered}
@@ -167,11 +167,9 @@ def plan_rules(model: Model) -> list[tuple[Rule, str]]:
     return [(rule, event) for rule in model.rules for event in rule.events]
 
 
-def _own_ios(ios: Bios | None) -> dict[str, Any] | None:
-    """Whose bios or requests are ops."""
-    if ios is None:
-        return None
-    return {"class": ios.op_class, "threads": list(ios.threads), "except": list(ios.exceptions)}
+def _own_ios(groups: Sequence[Bios]) -> list[dict[str, Any]]:
+    """Whose bios or requests are ops: the first group that a thread fits counts."""
+    return [{"class": g.op_class, "threads": list(g.threads), "except": list(g.exceptions)} for g in groups]
 
 
 def _present(**fields: Any) -> dict[str, Any]:

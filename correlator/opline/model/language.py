@@ -234,8 +234,8 @@ class Model(Value):
     keys: tuple[KeySpace, ...]
     rules: tuple[Rule, ...]
     stages: tuple[Stage, ...]
-    bios: Bios | None = None
-    requests: Bios | None = None
+    bios: tuple[Bios, ...] = ()
+    requests: tuple[Bios, ...] = ()
     facts: tuple[Fact, ...] = ()
     preload: tuple[str, ...] = ()  # what `opline record` preloads into the command
     probes: tuple[Probe, ...] = ()

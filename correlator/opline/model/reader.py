@@ -320,10 +320,15 @@ class _Reader(PointFields):
                 ends = (self.points_of(here, "from", part), self.points_of(here, "to", part))
                 yield Stage(name, *ends, kind, behind, self.line(here))
 
-    def own_ios(self, table: str) -> Bios | None:
-        written = self.table((), table)
-        if not written:
-            return None
+    def own_ios(self, table: str) -> tuple[Bios, ...]:
+        """A table, or several, of which the first that a thread fits counts."""
+        written = self.document.get(table)
+        if isinstance(written, list) and written and all(isinstance(group, dict) for group in written):
+            return tuple(self.own_group(table, group) for group in written)
+        group = self.table((), table)
+        return (self.own_group(table, group),) if group else ()
+
+    def own_group(self, table: str, written: Mapping[str, Any]) -> Bios:
         self.known((table,), written, BIOS_FIELDS, f"`{table}`")
         op_class, threads = self.text((table,), "class", written), self.texts((table,), "threads", written)
         for name, given in (("class", op_class), ("threads", threads)):

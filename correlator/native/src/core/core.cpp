@@ -120,8 +120,8 @@ void Core::write_csv(OpCsv &csv, bool all) {
 void Core::count_all_programs() { impl_->members.all_programs = true; }
 void Core::attribute_each() { impl_->stitcher.ops().shapes().none(); }
 std::size_t Core::shapes() const { return impl_->stitcher.ops().shapes().size(); }
-void Core::keep_statistics(bool tainted, std::vector<std::string> classes) {
-    impl_->out.keep_statistics(tainted, std::move(classes));
+void Core::keep_statistics(bool tainted, std::vector<std::string> classes, std::vector<std::string> without) {
+    impl_->out.keep_statistics(tainted, std::move(classes), std::move(without));
 }
 bool Core::take_ready() const {
     return impl_->progress == Impl::Progress::kFinished || impl_->out.tables.pending_rows() >= kChunkRows;

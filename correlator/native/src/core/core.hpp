@@ -66,7 +66,7 @@ class Core final : public EventSink {
     void write_csv(OpCsv &csv, bool all);
     // Keeps statistics per stage of complete ops, tainted ones only if wanted, of these classes only if there are any
     // (statistics/op_statistics.hpp). Before any stream.
-    void keep_statistics(bool tainted, std::vector<std::string> classes);
+    void keep_statistics(bool tainted, std::vector<std::string> classes, std::vector<std::string> without);
     // Statistics and CSV have every program's ops, where the recording says which processes it is about. Before the
     // first event.
     void count_all_programs();

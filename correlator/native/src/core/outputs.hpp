@@ -27,8 +27,8 @@ class Outputs {
         tables.keep(names);
         links_wanted_ = tables.kept(columns::kLinks);
     }
-    void keep_statistics(bool tainted, std::vector<std::string> classes) {
-        statistics.emplace(common_.strings, tainted, std::move(classes));
+    void keep_statistics(bool tainted, std::vector<std::string> classes, std::vector<std::string> without) {
+        statistics.emplace(common_.strings, tainted, std::move(classes), std::move(without));
         sinks_.push_back(&*statistics);
     }
     // No table is kept.

@@ -166,10 +166,13 @@ PointSpec point_spec(const json &p, const std::string &where, const Names &names
     return out;
 }
 
-BiosSpec own_ios(const json &doc, const char *name) {
-    const auto it = doc.find(name);
-    if (it == doc.end() || it->is_null()) return {};
-    return {it->at("class").get<std::string>(), texts(*it, "threads", name), texts(*it, "except", name)};
+std::vector<BiosSpec> own_ios(const json &doc, const char *name) {
+    std::vector<BiosSpec> out;
+    if (const auto it = doc.find(name); it != doc.end())
+        for (const auto &one : *it)
+            out.push_back(
+                {one.at("class").get<std::string>(), texts(one, "threads", name), texts(one, "except", name)});
+    return out;
 }
 
 FileSpec file_spec(const json &f) {

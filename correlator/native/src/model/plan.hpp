@@ -75,7 +75,7 @@ struct IosSpec {
 
 // Bios of threads that work for no op, and whose name fits, are ops of their own. Or requests.
 struct BiosSpec {
-    std::string op_class;                      // "": none is an op
+    std::string op_class;
     std::vector<std::string> threads, except;  // globs
 };
 
@@ -223,7 +223,7 @@ struct Plan {
     std::vector<FactSpec> facts;
     std::vector<PointSpec> points;
     std::vector<StageSpec> stages;
-    BiosSpec bios, requests;
+    std::vector<BiosSpec> bios, requests;  // the first one that a thread fits counts
     std::vector<FileSpec> files;
     std::vector<LostSpec> lost;
     std::vector<DeviceSpec> devices;

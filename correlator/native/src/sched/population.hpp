@@ -110,8 +110,10 @@ class Population {
     }
     bool has_op(std::uint64_t serial) const { return serial < ops_.size() && ops_[serial]; }
 
-    // Of another process: `dev` of a bio, none of an op.
-    void other_bio(std::int32_t pid, std::uint32_t comm, std::uint32_t dev) { ++other(pid, comm, dev).bios; }
+    // Of another process: `dev` of a bio, none of an op. The recorder's child, before its exec, is no other program.
+    void other_bio(std::int32_t pid, std::uint32_t comm, std::uint32_t dev) {
+        if (several_ || !is_in(commands_, pid)) ++other(pid, comm, dev).bios;
+    }
     void other_op(std::int32_t pid, std::uint32_t comm) { ++other(pid, comm, 0).ops; }
     template <class Function>  // void(std::int32_t pid, std::uint32_t dev, const OtherProgram &)
     void each_other(Function function) const {

@@ -30,7 +30,12 @@ void OpStatistics::op(const SettledOp &settled) {
 
 OpStatistics::OpClass &OpStatistics::another_class(std::uint32_t id) {
     auto [found, added] = classes_.insert(id);
-    if (added && !only_.empty()) found->counts = std::find(only_.begin(), only_.end(), strings_.at(id)) != only_.end();
+    const auto &name = strings_.at(id);
+    if (added && !only_.empty()) found->counts = std::find(only_.begin(), only_.end(), name) != only_.end();
+    else if (added)
+        found->counts = std::none_of(without_.begin(), without_.end(), [&](const std::string &begin) {
+            return name.compare(0, begin.size(), begin) == 0;
+        });
     recent_class_id_ = id;
     return *(recent_class_ = found);
 }

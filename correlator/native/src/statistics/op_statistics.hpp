@@ -17,9 +17,11 @@ namespace opline {
 
 class OpStatistics final : public OpSink {
   public:
-    // `with_tainted`: ops that overlap discarded events count, too. `classes`: only ops of these count; none: all do.
-    OpStatistics(const StringPool &strings, bool with_tainted, std::vector<std::string> classes)
-        : strings_(strings), with_tainted_(with_tainted), only_(std::move(classes)) {}
+    // `with_tainted`: ops that overlap discarded events count, too. `classes`: only ops of these count; none: all do,
+    // but those of a class whose name begins like one of `without`.
+    OpStatistics(const StringPool &strings, bool with_tainted, std::vector<std::string> classes,
+                 std::vector<std::string> without)
+        : strings_(strings), with_tainted_(with_tainted), only_(std::move(classes)), without_(std::move(without)) {}
 
     void op(const SettledOp &) override;
     // What StageStatistics::json() has, "tainted" (complete ops that are), "takes_unseen" (ops that count and end at
@@ -70,7 +72,7 @@ class OpStatistics final : public OpSink {
 
     const StringPool &strings_;
     bool with_tainted_;
-    std::vector<std::string> only_;
+    std::vector<std::string> only_, without_;
     FlatMap<std::uint32_t, OpClass> classes_;  // by their names' numbers in the pool
     OpClass *recent_class_ = nullptr;          // of the last op
     std::uint32_t recent_class_id_ = 0;

@@ -6,7 +6,9 @@
 namespace opline {
 
 Op *OwnBios::op_of(std::uint32_t host, const BlockEvent &ev, const Bio &bio) {
-    if (!meant_.any() || ev.tid <= 0 || ev.kind != BlockKind::kBioQueue || !meant_.meant(ev.comm)) return nullptr;
+    if (!meant_.any() || ev.tid <= 0 || ev.kind != BlockKind::kBioQueue) return nullptr;
+    const std::uint32_t group = meant_.group_of(ev.comm);
+    if (group == 0) return nullptr;
     ThreadState &ts = threads_.of(host, ev.tid);
     if (!ts.own) ts.own = std::make_unique<OwnBio>();
     Op *op = ts.own->last.continued_by(bio) ? lives_.ops().find(ts.own->op) : nullptr;
@@ -19,7 +21,7 @@ Op *OwnBios::op_of(std::uint32_t host, const BlockEvent &ev, const Bio &bio) {
     if (made.cgroup == 0) made.cgroup = bio.cgroup;
     made.io.is_io = made.io.own = true;
     add_length(made, bio);
-    made.op_class = meant_.class_of(bio.kind);
+    made.op_class = meant_.class_of(group, bio.kind);
     Transition t;
     t.ts_ns = ev.ts_ns;
     t.point = queued_;

@@ -25,13 +25,14 @@ Op *OwnRequests::op_of(std::uint32_t host, const Request &r) {
                                      [&](const FirstStep &step) { return r.*step.time != kNoTime; });
     const bool queued = r.queue_comm != 0 || r.queue_tid > 0;
     const std::uint32_t comm = queued ? r.queue_comm : r.issue_comm;
-    if (first == kFirstSteps.end() || !threads_.meant(comm)) return nullptr;
+    const std::uint32_t group = threads_.group_of(comm);
+    if (first == kFirstSteps.end() || group == 0) return nullptr;
     const std::int32_t tid = queued ? r.queue_tid : r.issue_tid;
     Op &op = lives_.new_op(host, -1, tid, r.*first->time);
     if (op.cgroup == 0) op.cgroup = r.cgroup;
     op.has_length = r.nr_sectors > 0;
     op.length_bytes = std::int64_t{r.nr_sectors} * 512;
-    op.op_class = threads_.class_of(r.kind);
+    op.op_class = threads_.class_of(group, r.kind);
     Transition t;
     t.ts_ns = op.begin_ns;
     t.point = s_.strings.intern(first->point);

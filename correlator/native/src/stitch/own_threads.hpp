@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "base/flat_map.hpp"
 #include "stitch/stitching.hpp"
@@ -11,32 +12,34 @@ namespace opline {
 
 class OwnThreads {
   public:
-    OwnThreads(StringPool &strings, const BiosSpec &spec) : strings_(strings), spec_(spec) {}
+    OwnThreads(StringPool &strings, const std::vector<BiosSpec> &specs) : strings_(strings), specs_(specs) {}
 
-    bool meant(std::uint32_t comm) {
+    // Which of the model's groups a thread of this name belongs to, from 1; 0: none.
+    std::uint32_t group_of(std::uint32_t comm) {
         auto [known, added] = known_.insert(comm);
-        if (!added) return *known == kMeant;
+        if (!added) return *known;
         auto named = [&](const std::string &glob) { return glob_match(glob, strings_.at(comm)); };
-        const bool is_meant = std::any_of(spec_.threads.begin(), spec_.threads.end(), named) &&
-                              std::none_of(spec_.except.begin(), spec_.except.end(), named);
-        *known = is_meant ? kMeant : kNotMeant;
-        return is_meant;
+        const auto fits = [&](const BiosSpec &spec) {
+            return std::any_of(spec.threads.begin(), spec.threads.end(), named) &&
+                   std::none_of(spec.except.begin(), spec.except.end(), named);
+        };
+        const auto found = std::find_if(specs_.begin(), specs_.end(), fits);
+        return *known = found == specs_.end() ? 0 : static_cast<std::uint32_t>(found - specs_.begin()) + 1;
     }
     // The model says that there are some.
-    bool any() const { return !spec_.op_class.empty(); }
-    // Pool id: the class that the model says, and what the op does.
-    std::uint32_t class_of(IoKind kind) {
-        auto [id, added] = classes_.insert(static_cast<std::uint32_t>(kind));
-        if (added) *id = strings_.intern(spec_.op_class + " " + std::string(io_kind_name(kind)));
+    bool any() const { return !specs_.empty(); }
+    // Pool id: the class that the model says of a group, and what the op does.
+    std::uint32_t class_of(std::uint32_t group, IoKind kind) {
+        auto [id, added] = classes_.insert(std::uint64_t{group} << 32 | static_cast<std::uint32_t>(kind));
+        if (added) *id = strings_.intern(specs_[group - 1].op_class + " " + std::string(io_kind_name(kind)));
         return *id;
     }
 
   private:
-    static constexpr std::uint8_t kMeant = 1, kNotMeant = 2;
     StringPool &strings_;
-    const BiosSpec &spec_;
-    FlatMap<std::uint32_t, std::uint8_t> known_;  // comm → kMeant, kNotMeant
-    FlatMap<std::uint32_t, std::uint32_t> classes_;
+    const std::vector<BiosSpec> &specs_;
+    FlatMap<std::uint32_t, std::uint32_t> known_;    // comm → group
+    FlatMap<std::uint64_t, std::uint32_t> classes_;  // group and kind → pool id
 };
 
 }  // namespace opline

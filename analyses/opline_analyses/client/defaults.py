@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""Which ops figures are about if nobody names a class: those that the client counts, else those of calls.
+
+Takes a run and the options; gives a `Selection`, and a line about what is left out (docs/internals/design.md, "The ops
+that count").
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from opline.talk import shown, talk
+from opline_analyses.base.text import count_of
+from opline_analyses.client.client_files import find_report
+from opline_analyses.client.clients_ops import clients_ops, other_ops
+from opline_analyses.runs.selection import ALL_CLASSES, BIO, Selection, directions_of, selection
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from opline.paths import StrPath
+    from opline_analyses.client.client_report import ClientReport
+    from opline_analyses.runs.run import Run
+    from opline_analyses.runs.selection import OpFilters
+
+#: How the classes begin that do not count where there are others.
+OUTSIDE = (BIO,)
+_OPTION = f"--class {ALL_CLASSES} counts all"
+
+
+def default_selection(run: Run, filters: OpFilters) -> Selection:
+    """The ops that the figures are about; what is left out is said. Raises UsageError for unknown ops and classes."""
+    if filters.op_class or filters.op:
+        return selection(run, filters)
+    return selection(run, filters, _among(run))
+
+
+def _among(run: Run) -> Selection:
+    client = None if run.all_programs else report_of(run)
+    if client is not None and (found := _clients(run, client)) is not None:
+        return found
+    classes: dict[str, int] = dict(
+        run.rows("SELECT class, count(*) FILTER (complete) FROM ops WHERE class IS NOT NULL GROUP BY class")
+    )
+    outside = sorted(name for name in classes if name.startswith(BIO))
+    if not outside or len(outside) == len(classes):
+        return Selection()
+    if line := outside_line(classes):
+        talk(line)
+    return Selection(f"coalesce(o.class, '') NOT IN ({', '.join('?' * len(outside))})", tuple(outside))
+
+
+def report_of(run: Run) -> ClientReport | None:
+    """The figures that the recorded command printed of itself; None: it printed none."""
+    return next(filter(None, map(find_report, run.places())), None)
+
+
+def narrows(*places: StrPath) -> bool:
+    """Whether a client's figures in one of these folders say which ops count: that takes a run's tables."""
+    client = next(filter(None, (find_report(Path(place)) for place in places)), None)
+    return client is not None and bool(client.counts())
+
+
+def _clients(run: Run, client: ClientReport) -> Selection | None:
+    """What the client counts, with its syncs, which it counts apart. None: it does not tell directions apart, or its
+    figures are of other ops.
+    """
+    if not client.counts():
+        return None
+    found = clients_ops(run, Selection(), client)
+    if found is None:
+        talk(other_ops(client))
+        return None
+    which, classes = found.which, found.classes
+    if client.syncs and classes:
+        known = run.rows("SELECT DISTINCT class FROM ops WHERE class IS NOT NULL ORDER BY class")
+        syncs = [name for (name,) in known if directions_of(name, ["sync"])]
+        which = which.or_classes(syncs)
+        classes = sorted({*classes, *syncs})
+    n, whole = run.row(f"SELECT count(*) FILTER ({which.where}), count(*) FROM ops o", which.parameters)
+    if n == whole:
+        return Selection()
+    of = f" ({', '.join(map(shown, classes))})" if classes else ""
+    talk(f"counted: the {count_of(n, 'op')} that {client.tool} counts{of}, not {whole - n} others; {_OPTION}")
+    return which
+
+
+def outside_line(classes: Mapping[str, int]) -> str | None:
+    """What is left out of complete ops, ``classes`` says how many of each class; None: nothing."""
+    outside = sum(n for name, n in classes.items() if name.startswith(BIO))
+    if not outside or outside == sum(classes.values()):
+        return None
+    return f"not counted: {count_of(outside, 'I/O')} outside of calls (page faults, read-ahead); {_OPTION}"

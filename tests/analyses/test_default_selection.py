@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+"""Which ops the figures are about if no class is given: those that the client counts, else those of calls."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.lib.build_run import P, RunBuilder
+
+from opline_analyses.cli import main
+from opline_analyses.client.defaults import default_selection, outside_line
+from opline_analyses.runs.run import open_tables
+from opline_analyses.runs.selection import OpFilters
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MS = 1_000_000
+
+
+def fio(reads: int = 0, writes: int = 0, syncs: int = 0, runtime_ms: int = 1000) -> str:
+    """What fio prints with --output-format=json; each op takes 50 us, a sync 1 ms."""
+
+    def side(count: int, mean_ns: int = 50_000) -> dict[str, object]:
+        mean_ns = mean_ns if count else 0
+        lat = {"min": mean_ns, "max": mean_ns, "mean": float(mean_ns), "stddev": 0.0, "N": count}
+        return {"io_bytes": 4096 * count, "total_ios": count, "runtime": runtime_ms, "iops": 1.0, "lat_ns": lat}
+
+    sync = {"total_ios": syncs, "lat_ns": side(syncs, MS)["lat_ns"]}
+    job = {"jobname": "a", "read": side(reads), "write": side(writes), "trim": side(0), "sync": sync}
+    return json.dumps({"fio version": "fio-3.33", "jobs": [job]})
+
+
+def ops_of(
+    run: RunBuilder, op_class: str, count: int, first_ns: int = 0, ns: int = 50_000, obj: str | None = None
+) -> None:
+    for n in range(count):
+        at = first_ns + n * MS
+        run.op([P("a", at), P("b", at + ns)], op_class=op_class, obj=obj)
+
+
+def counted(folder: Path, op_class: str | None = None) -> list[tuple[str, int]]:
+    run = open_tables(folder)
+    which = default_selection(run, OpFilters(op_class=None if op_class is None else [op_class]))
+    by_class = f"SELECT class, count(*) FROM ({which.of('class')}) GROUP BY class ORDER BY class"
+    return [(str(name), int(count)) for name, count in run.rows(by_class, which.parameters)]
+
+
+def test_the_ops_that_the_client_counts(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    run = RunBuilder()
+    for name, count in (("pread64", 100), ("read", 40), ("bio read", 300), ("openat", 5)):
+        ops_of(run, name, count)
+    run.write(tmp_path)
+    (tmp_path / "stdout.txt").write_text(fio(reads=100))
+    assert counted(tmp_path) == [("pread64", 100)]
+    assert counted(tmp_path, op_class="read") == [("read", 40)]
+    assert sum(n for _, n in counted(tmp_path, op_class="all")) == 445
+    assert capfd.readouterr().err == (
+        "opline: counted: the 100 ops that fio counts (pread64), not 345 others; --class all counts all\n"
+    )
+
+
+def test_its_syncs_count_though_the_client_has_them_apart(tmp_path: Path) -> None:
+    run = RunBuilder()
+    for name, count in (("pwrite64", 60), ("fsync", 59), ("read", 40)):
+        ops_of(run, name, count)
+    run.write(tmp_path)
+    (tmp_path / "stdout.txt").write_text(fio(writes=60, syncs=59))
+    assert counted(tmp_path) == [("fsync", 59), ("pwrite64", 60)]
+    (tmp_path / "stdout.txt").write_text(fio(writes=60))  # it made none: another program did
+    assert counted(tmp_path) == [("pwrite64", 60)]
+
+
+def test_of_a_class_that_has_more_those_of_the_clients_time(tmp_path: Path) -> None:
+    """fio with read() reads its own configuration so, too, long before it begins."""
+    run = RunBuilder()
+    ops_of(run, "read", 40)
+    ops_of(run, "read", 200, first_ns=9000 * MS)
+    ops_of(run, "write", 30)
+    ops_of(run, "bio read", 30, first_ns=9000 * MS)
+    run.write(tmp_path)
+    (tmp_path / "stdout.txt").write_text(fio(reads=200, runtime_ms=200))
+    assert counted(tmp_path) == [("read", 200)]
+
+
+def test_of_a_class_that_has_more_those_on_one_object(tmp_path: Path) -> None:
+    run = RunBuilder()
+    ops_of(run, "read", 40)
+    ops_of(run, "read", 200, obj="/dev/loop0")
+    ops_of(run, "read", 30, obj="/etc/fio.conf")
+    ops_of(run, "write", 90, obj="/dev/loop0")
+    run.write(tmp_path)
+    (tmp_path / "stdout.txt").write_text(fio(reads=200, writes=90))
+    assert counted(tmp_path) == [("read", 200), ("write", 90)]
+
+
+def test_a_client_of_other_ops_chooses_none(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    run = RunBuilder()
+    ops_of(run, "pread64", 100)
+    ops_of(run, "bio read", 7)
+    run.write(tmp_path)
+    (tmp_path / "stdout.txt").write_text(fio(reads=5000))
+    assert counted(tmp_path) == [("pread64", 100)]
+    said = capfd.readouterr().err
+    assert "no classes of ops are as many as the client's 5000 reads" in said
+    assert "not counted: 7 I/Os outside of calls (page faults, read-ahead); --class all counts all" in said
+
+
+def test_io_that_no_call_stands_for_counts_where_there_is_nothing_else(tmp_path: Path) -> None:
+    run = RunBuilder()
+    ops_of(run, "bio read", 7)
+    run.write(tmp_path)
+    assert counted(tmp_path) == [("bio read", 7)]
+    assert outside_line({"bio read": 7}) is None and outside_line({"read": 7}) is None
+
+
+@pytest.mark.parametrize("command", [["stages", "--json"], ["why", "--json", "--slowest", "10"], ["report"]])
+def test_the_commands_count_them(command: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    run = RunBuilder()
+    ops_of(run, "pread64", 100)
+    ops_of(run, "bio read", 300, ns=7_777_777)
+    run.write(tmp_path)
+    (tmp_path / "stdout.txt").write_text(fio(reads=100))
+    output = ["-o", str(tmp_path / "page.html")] if command == ["report"] else []
+    assert main([command[0], str(tmp_path), *command[1:], *output]) == 0
+    said = capfd.readouterr()
+    assert "counted: the 100 ops that fio counts (pread64), not 300 others" in said.err
+    if not output:
+        assert "7777777" not in said.out  # what no call stands for

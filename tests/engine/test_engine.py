@@ -302,7 +302,7 @@ def test_a_killed_task_is_done_once_more(times: int, recorded: Path, tmp_path: P
         release()
 
     engine = engine_of("processes:1", tmp_path)
-    with kept(recorded) as release:
+    with kept(recorded) as release, contextlib.closing(engine):
         killer = threading.Thread(target=kill)
         killer.start()
         ((_, found),) = engine.map("stages", [Item("client", str(recorded), OPTIONS)])

@@ -5,6 +5,7 @@ all ops were in one run.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -20,14 +21,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.test_engine import NAMES, runs, said
 
+from opline import _core
 from opline.errors import OplineError
 from opline_analyses.engine import ranks as ranks_module
-from opline_analyses.engine.cells import BUCKETS
+from opline_analyses.engine import summaries
+from opline_analyses.engine.cells import NONE, Buckets, added, by_group
 from opline_analyses.engine.exact import exact_stages
 from opline_analyses.engine.interface import Failure, Item, engine_of
+from opline_analyses.engine.kept import Kept
 from opline_analyses.engine.ranks import Rank, refine
 from opline_analyses.engine.recordings import Asking, items_of
-from opline_analyses.intervals.intervals import Cell
+from opline_analyses.runs.run import open_run
 
 __all__ = ["runs"]
 Capture = pytest.CaptureFixture[str]
@@ -63,12 +67,11 @@ class FakeAsking:
         return [(place, places.count(place)) for place in sorted(set(places))]
 
 
-def cells_of(values: Sequence[int]) -> dict[int, Cell]:
-    found: dict[int, Cell] = {}
-    for value in values:
-        bucket = int(BUCKETS.index(np.array([value]))[0])
-        found.setdefault(bucket, Cell()).add(Cell(1, value, value, value, 0))
-    return found
+def cells_of(values: Sequence[int]) -> Buckets:
+    nothing = np.zeros(len(values), np.int64)
+    statistics = _core.StageStatistics(True)
+    statistics.ops(np.array(values, np.int64), nothing, nothing)
+    return by_group(json.loads(statistics.sums([]))["cells"]).get("of latency", NONE)
 
 
 @given(
@@ -80,7 +83,8 @@ def test_a_rank_is_the_value_that_sorting_gives(runs: list[list[int]], data: st.
     if not everything:
         return
     wanted = data.draw(st.integers(1, len(everything)))
-    rank = Rank("g", wanted, [cells_of(run) for run in runs])
+    of_runs = [cells_of(run) for run in runs]
+    rank = Rank("g", wanted, of_runs, added(of_runs))
     refine(cast("Asking", FakeAsking(runs)), [rank])
     assert rank.low == everything[wanted - 1][0]
     for last in (wanted, wanted - 1):
@@ -88,7 +92,8 @@ def test_a_rank_is_the_value_that_sorting_gives(runs: list[list[int]], data: st.
 
 
 def test_a_recording_that_changes_meanwhile_is_an_error() -> None:
-    rank = Rank("g", 1, [cells_of([1_000_001, 1_000_002])])
+    found = cells_of([1_000_001, 1_000_002])
+    rank = Rank("g", 1, [found], found)
     with pytest.raises(OplineError, match="changed while it was read"):
         refine(cast("Asking", FakeAsking([[1_000_001]])), [rank])
 
@@ -115,6 +120,25 @@ def test_exact_percentiles_are_those_of_all_values_together(
             assert rows[stage][name] == mine[-(-int(part * 1000) * len(mine) // 1000) - 1], (stage, name)
     monkeypatch.setattr(ranks_module, "PARTS", 16)  # many questions more
     assert said(capfd, "stages", runs, "--engine", "processes:2", "--exact", "--json")[1] == out
+
+
+@pytest.mark.parametrize("room", [0, 1 << 20])
+def test_values_that_are_kept_answer_as_the_run_does(room: int, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, kept = str(runs / NAMES[0]), Kept(room)
+    opened: list[Any] = []
+
+    def opening(*given: Any, **named: Any) -> Any:
+        opened.append(given)
+        return open_run(*given, **named)
+
+    monkeypatch.setattr(summaries, "open_run", opening)
+    cells = summaries.summary_of("stages", path, OPTIONS, kept)["cells"]
+    asked = [[group, least[0], most[-1] + 1, 4096] for group, (_, _, _, least, most) in cells.items()]
+    counts = summaries.summary_of("within", path, {**OPTIONS, "open": asked}, kept)["counts"]
+    assert len(opened) == (1 if room else 2)
+    for (group, (_, count, *_)), found in zip(cells.items(), counts, strict=True):
+        assert sum(ops for _, ops in found) == sum(count) > 0, group
+    assert counts == summaries.summary_of("within", path, {**OPTIONS, "open": asked}, Kept(0))["counts"]
 
 
 def test_the_slow_ops_of_many_runs_are_those_of_all_ops_together(runs: Path, capfd: Capture) -> None:
@@ -204,9 +228,8 @@ class FailsLater:
 
 def test_a_run_that_is_lost_between_two_questions_is_in_no_figure(runs: Path, tmp_path: Path, capfd: Capture) -> None:
     def table(names: Sequence[str], lost: str) -> tuple[Any, list[str]]:
-        running = FailsLater(engine_of("processes:2", tmp_path), lost)
-        asking = Asking(running, items_of([str(runs / name) for name in names], OPTIONS))
-        found, answers = exact_stages(asking)
+        with contextlib.closing(FailsLater(engine_of("processes:2", tmp_path), lost)) as running:
+            found, answers = exact_stages(Asking(running, items_of([str(runs / name) for name in names], OPTIONS)))
         return [vars(row) for row in found.stages], answers.missing
 
     assert table(NAMES, NAMES[1])[1] == [NAMES[1]]

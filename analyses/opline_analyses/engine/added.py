@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from opline.errors import UsageError
 from opline_analyses.block.io_series import Series
 from opline_analyses.block.iostat import Row
+from opline_analyses.engine.cells import NONE, added, by_group
 from opline_analyses.engine.of_ops import REST
 from opline_analyses.intervals.intervals import Cell, Grid
 from opline_analyses.ops.stages import Deferred, StageRow, StageTable
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, TypeAlias
 
+    from opline_analyses.engine.cells import Buckets
     from opline_analyses.intervals.intervals import Cells
 
     Summary: TypeAlias = Mapping[str, Any]
@@ -41,33 +43,28 @@ def rank_of(part: float, count: int) -> int:
     return -(-int(part * 1000) * count // 1000)
 
 
-def quantiles(buckets: Mapping[int, Cell], known: Mapping[int, int]) -> list[int]:
+def quantiles(buckets: Buckets, known: Mapping[int, int]) -> list[int]:
     """The values of the ranks that PARTS mean: those that are known, else the middle between the least and the greatest
     of the rank's bucket.
     """
-    whole = sum(cell.count for cell in buckets.values())
+    if not (whole := buckets.values):
+        return [0] * len(PARTS)
     ranks = [rank_of(part, whole) for part in PARTS]
-    found: list[int] = []
-    passed = 0
-    for index in sorted(buckets):
-        cell = buckets[index]
-        passed += cell.count
-        while len(found) < len(ranks) and ranks[len(found)] <= passed:
-            found.append(known.get(ranks[len(found)], ((cell.least or 0) + (cell.most or 0)) // 2))
-    return found or [0] * len(PARTS)
+    places = [buckets.place(rank) for rank in ranks]
+    middle = (buckets.least + buckets.most) // 2
+    return [known.get(rank, int(middle[place])) for rank, place in zip(ranks, places, strict=True)]
 
 
-def _stage(name: str, kind: str, buckets: Mapping[int, Cell], squares: int, known: Mapping[int, int]) -> StageRow:
+def _stage(name: str, kind: str, buckets: Buckets, squares: int, known: Mapping[int, int]) -> StageRow:
     """``squares``: the sum of the squares of all values; ``known``: values by their ranks."""
-    whole = Cell()
-    for cell in buckets.values():
-        whole.add(cell)
+    count, total = buckets.values, sum(buckets.total.tolist())
     p50, p90, p99, p999 = quantiles(buckets, known)
-    mean = whole.mean or 0.0
-    spread = whole.count * squares - whole.total**2  # in integers: nothing is lost where both are great
-    deviation = math.sqrt(max(spread, 0)) / whole.count if whole.count else 0.0
-    least, most = whole.least or 0, whole.most or 0
-    return StageRow(name, kind, whole.count, mean, least, p50, p90, p99, p999, most, deviation, whole.total)
+    if not count:
+        return StageRow(name, kind, 0, 0.0, 0, p50, p90, p99, p999, 0, 0.0, 0)
+    spread = count * squares - total**2  # in integers: nothing is lost where both are great
+    deviation = math.sqrt(max(spread, 0)) / count
+    least, most = int(buckets.least.min()), int(buckets.most.max())
+    return StageRow(name, kind, count, total / count, least, p50, p90, p99, p999, most, deviation, total)
 
 
 def _order(summaries: Sequence[Summary]) -> list[str]:
@@ -95,19 +92,18 @@ def _order(summaries: Sequence[Summary]) -> list[str]:
 def stages(summaries: Sequence[Summary], known: Mapping[str, Mapping[int, int]] | None = None) -> StageTable:
     """The table of all runs' ops. ``known``: by group the values of the ranks of its percentiles (`ranks.py`)."""
     of_group = known or {}
-    found = cells_of([summary["cells"] for summary in summaries])
-    groups: dict[str, dict[int, Cell]] = {}
-    for (group, bucket), cell in found.items():
-        groups.setdefault(group, {})[bucket] = cell
+    of_runs = [by_group(summary["cells"]) for summary in summaries]
+    names = {name for run in of_runs for name in run}
+    groups = {name: added([run[name] for run in of_runs if name in run]) for name in names}
     kinds = {stage: kind for summary in reversed(summaries) for stage, kind in summary["kinds"]}
     ordered = [name for name in _order(summaries) if f"stage {name}" in groups]
     ordered += sorted(g[6:] for g in groups if g.startswith("stage ") and g[6:] not in ordered)
     squares: Counter[str] = Counter()
     for summary in summaries:
-        squares.update(summary["squares"])
+        squares.update({group: int(whole) for group, whole in summary["squares"].items()})
 
     def row(name: str, kind: str, group: str) -> StageRow:
-        return _stage(name, kind, groups.get(group, {}), squares[group], of_group.get(group, {}))
+        return _stage(name, kind, groups.get(group, NONE), squares[group], of_group.get(group, {}))
 
     rows = [row(name, kinds[name], f"stage {name}") for name in ordered]
     unattributed, unknown, latency = (row(name, name, f"of {name}") for name in REST)
@@ -118,7 +114,7 @@ def stages(summaries: Sequence[Summary], known: Mapping[str, Mapping[int, int]] 
     later = Deferred(*(sum(summary["deferred"][n] for summary in summaries) for n in range(4)))
     incomplete, tainted = (sum(summary[name] for summary in summaries) for name in ("incomplete", "tainted"))
     by_ops = sorted(programs.items(), key=lambda p: (-p[1], p[0]))
-    exact = known is not None or all(cell.least == cell.most for cell in found.values())
+    exact = known is not None or all(group.is_exact for group in groups.values())
     return StageTable(
         latency.count, incomplete, tainted, rows, unattributed, unknown, latency, later, by_ops, exact
     )  # fmt: skip

@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""Counts, sums, least and greatest values in fixed buckets, as JSON."""
+"""Counts, sums, least and greatest values in fixed buckets: as JSON, and added."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opline_analyses.intervals.buckets import Fine
+import numpy as np
+
+from opline.values import Value
 
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Mapping, Sequence
+    from typing import Any, TypeAlias
 
-    from opline_analyses.intervals.intervals import Cell, Cells, Tally
+    from opline_analyses.intervals.intervals import Cell, Cells
 
-BITS = 8  # each power of two in 256: a percentile is within 0.2 %
-BUCKETS = Fine(1, BITS)
+    Numbers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def cell(found: Cell) -> list[int | None]:
@@ -26,6 +28,54 @@ def cells(found: Cells) -> list[list[Any]]:
     return [[group, bucket, *cell(one)] for (group, bucket), one in sorted(found.items())]
 
 
-def tally_cells(tally: Tally) -> Cells:
-    """What a tally of one interval has."""
-    return next((found for _, found in tally.intervals()), {})
+class Buckets(Value):
+    """One group's values, by bucket, ascending (StageStatistics::sums): how many, their sum, the least, the most."""
+
+    bucket: Numbers
+    count: Numbers
+    total: Numbers
+    least: Numbers
+    most: Numbers
+
+    @property
+    def values(self) -> int:
+        """How many there are."""
+        return int(self.count.sum())
+
+    @property
+    def is_exact(self) -> bool:
+        """No bucket has different values."""
+        return bool((self.least == self.most).all())
+
+    def place(self, rank: int) -> int:
+        """Which bucket here has the value of this rank, from 1."""
+        return int(np.searchsorted(np.cumsum(self.count), rank))
+
+
+def buckets_of(columns: Sequence[Sequence[int]]) -> Buckets:
+    """Of the five lists in a summary."""
+    return Buckets(*(np.array(column, np.int64) for column in columns))
+
+
+NONE = buckets_of([[]] * 5)
+
+
+def by_group(cells: Mapping[str, Sequence[Sequence[int]]]) -> dict[str, Buckets]:
+    """The groups of one summary."""
+    return {group: buckets_of(columns) for group, columns in cells.items()}
+
+
+def added(of_runs: Sequence[Buckets]) -> Buckets:
+    """The values of all runs. No sum of a bucket exceeds 64 bits, which are 292 years."""
+    if not (found := [one for one in of_runs if len(one.bucket)]):
+        return NONE
+    columns = zip(*((one.bucket, one.count, one.total, one.least, one.most) for one in found), strict=True)
+    bucket, count, total, least, most = map(np.concatenate, columns)
+    order = np.argsort(bucket, kind="stable")
+    bucket = bucket[order]
+    starts = np.flatnonzero(np.diff(bucket, prepend=-1))
+    return Buckets(
+        bucket[starts],
+        np.add.reduceat(count[order], starts), np.add.reduceat(total[order], starts),
+        np.minimum.reduceat(least[order], starts), np.maximum.reduceat(most[order], starts),
+    )  # fmt: skip

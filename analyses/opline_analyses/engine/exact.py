@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from opline.errors import OplineError
 from opline_analyses.engine.added import PARTS, rank_of, stages
-from opline_analyses.engine.ranks import Rank, cells_by_group, refine
+from opline_analyses.engine.cells import NONE, added, by_group
+from opline_analyses.engine.ranks import Rank, refine
 from opline_analyses.engine.recordings import FewerError
 from opline_analyses.ops.stages import none_counts
 from opline_analyses.ops.waited import Spent
@@ -34,12 +35,13 @@ def exact_stages(asking: Asking) -> tuple[StageTable, Answers]:
     """The table of all runs' ops, with percentiles that were measured. Raises OplineError."""
     while True:
         answers = asking.first("stages")
-        of_runs = [cells_by_group(summary["cells"]) for summary in answers.summaries]
+        of_runs = [by_group(summary["cells"]) for summary in answers.summaries]
         ranks: dict[str, dict[int, Rank]] = {}
         for group in sorted({group for run in of_runs for group in run}):
-            mine = [run.get(group, {}) for run in of_runs]
-            count = sum(cell.count for run in mine for cell in run.values())
-            ranks[group] = {place: Rank(group, place, mine) for place in {rank_of(part, count) for part in PARTS}}
+            mine = [run.get(group, NONE) for run in of_runs]
+            whole = added(mine)
+            places = {rank_of(part, whole.values) for part in PARTS}
+            ranks[group] = {place: Rank(group, place, mine, whole) for place in places}
         try:
             refine(asking, [rank for group in ranks.values() for rank in group.values()])
         except FewerError:
@@ -62,14 +64,15 @@ def _why(asking: Asking, rule: Rule, answers: Answers) -> WhyOfMany:
     n, incomplete, tainted = (_sum(answers.summaries, name) for name in ("ops", "incomplete", "tainted"))
     if n == 0:
         raise OplineError(none_counts("", incomplete, tainted))
-    of_runs = [cells_by_group(summary["cells"]).get(LATENCY, {}) for summary in answers.summaries]
+    of_runs = [by_group(summary["cells"]).get(LATENCY, NONE) for summary in answers.summaries]
+    whole = added(of_runs)
     slow = slow_by_rank(rule, n)
     slow = _sum(answers.summaries, "over") if slow is None else slow
-    check_slow(rule, slow, n, max(cell.most or 0 for run in of_runs for cell in run.values()))
+    check_slow(rule, slow, n, int(whole.most.max()))
     others = n - slow
     low, high = typical_ranks(others)
     middle = others + (slow + 1) // 2
-    ranks = {place: Rank(LATENCY, place, of_runs) for place in (others, others + 1, low, high, middle)}
+    ranks = {place: Rank(LATENCY, place, of_runs, whole) for place in (others, others + 1, low, high, middle)}
     refine(asking, list(ranks.values()))
     until_middle, before_middle = ranks[middle].up_to(middle), ranks[middle].up_to(middle - 1)
     holder = next(i for i, count in enumerate(until_middle) if count > before_middle[i])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What an engine is: it runs a task for each recording, and gives a file or the reason why there is none.
 
-A task is a name (`summaries.TASKS`), run as ``python -m opline_analyses.engine.task NAME`` in a process of its own: no
-function and no object travels. Other packages add engines by an entry point of the group ``opline.engines``.
+A task is a name (`summaries.TASKS`), run in a process ``python -m opline_analyses.engine.task``: no function and no
+object travels. Other packages add engines by an entry point of the group ``opline.engines``.
 """
 
 from __future__ import annotations
@@ -52,9 +52,14 @@ class Item(Value):
     argument: int = 0
 
     def request(self) -> bytes:
-        """What the task reads from standard input: one line."""
+        """What is asked, as a line of JSON."""
         told = {"opline": __version__, "path": self.path, "options": self.options}
         return json.dumps(told).encode() + b"\n"
+
+
+def with_task(request: bytes, task: str, out: str) -> bytes:
+    """The line that a process reads: the request of an Item, and which task writes which file."""
+    return json.dumps({**json.loads(request), "task": task, "out": out}).encode() + b"\n"
 
 
 class Failure(Value):

@@ -5,45 +5,74 @@ how many values are where.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
+from opline import _core
 from opline.errors import OplineError
 from opline_analyses.client.defaults import default_selection
-from opline_analyses.engine.cells import BUCKETS, cells, tally_cells
-from opline_analyses.intervals.intervals import Batch, Grid, Tally
-from opline_analyses.ops.stages import none_counts, select_counted
+from opline_analyses.engine.kept import of_stages
+from opline_analyses.ops.stages import counted_flags, feed, none_counts, select_counted
 from opline_analyses.runs.selection import OpFilters
 from opline_analyses.why.sets import make_sides, programs_of, rank_ops
 from opline_analyses.why.waits import wait_sums
 from opline_analyses.why.why import sums_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping
     from typing import Any, TypeAlias
 
+    from opline_analyses.engine.kept import Kept
     from opline_analyses.runs.run import Run
     from opline_analyses.runs.selection import Selection
 
     Options: TypeAlias = Mapping[str, Any]
 
-ORDER_OPS = 100_000  # as StageStatistics::kOrderOps
+ABSENT = (1 << 32) - 1  # number of a stage that the run does not have
 REST = ("unattributed", "unknown", "latency")
+
+
+class Values:
+    """All values of a run's groups: "stage NAME" has the sum of the stage's durations in each op with it, "of NAME"
+    what REST names. Ops that do not count are looked at for the order of the stages alone.
+    """
+
+    def __init__(self, run: Run, of_stages: bool) -> None:
+        """Of the ops in `counted`; without their stages, but ``of_stages``."""
+        self.of_stages = of_stages
+        self._statistics = _core.StageStatistics(True)
+        self._names = feed(self._statistics, run, counted_flags(run), of_stages)
+
+    def sums(self) -> dict[str, Any]:
+        """What adds to other runs' (StageStatistics::sums)."""
+        return dict(json.loads(self._statistics.sums(self._names)))
+
+    def within(self, group: str, low: int, past: int, step: int) -> list[tuple[int, int]]:
+        """How many are where between both, in steps: (step, count)."""
+        kind, name = group.split(" ", 1)
+        number = -1 - REST.index(name) if kind == "of" else self._names.index(name) if name in self._names else ABSENT
+        return list(json.loads(self._statistics.within(number, low, past, step)))
+
+    @property
+    def bytes(self) -> int:
+        """What the values take."""
+        return self._statistics.kept()
 
 
 def _which(run: Run, options: Options) -> Selection:
     return default_selection(run, OpFilters(**options["filters"]))
 
 
-def stages(run: Run, options: Options) -> dict[str, Any]:
+def _counted(run: Run, options: Options) -> tuple[int, int, int]:
+    return select_counted(run, _which(run, options), options["tainted"])
+
+
+def stages(run: Run, options: Options, kept: Kept) -> dict[str, Any]:
     """Per stage: counts in buckets, and how many ops have it first at which place; sums of what belongs to no stage."""
-    which = _which(run, options)
-    n, incomplete, tainted = select_counted(run, which, options["tainted"])
+    n, incomplete, tainted = _counted(run, options)
     if tainted and not n:
         raise OplineError(none_counts(f" in {run.given}", incomplete, tainted))
-    _make_parts(run)
-    tally = Tally(Grid(0, 1), BUCKETS)
-    for batch in _batches(run):
-        tally.add(batch)
+    values = Values(run, True)
     programs = run.rows(
         """SELECT coalesce(program, arg_min(comm, op_id) FILTER (begin_tid = pid), arg_min(comm, op_id), '?'),
                   count(*)
@@ -54,76 +83,42 @@ def stages(run: Run, options: Options) -> dict[str, Any]:
                   coalesce(sum(complete_ns - written_ns), 0)::BIGINT
            FROM deferred WHERE op_id IN (SELECT op_id FROM chosen)"""
     )
-    places = run.rows(
-        """WITH first AS (SELECT op_id, stage, min(seq) AS place FROM stages
-                          WHERE op_id < ? AND stage IS NOT NULL GROUP BY op_id, stage)
-           SELECT stage, place, count(*) FROM first GROUP BY stage, place ORDER BY stage, place""",
-        [ORDER_OPS],
-    )
-    kinds = run.rows("SELECT stage, min(kind) FROM stages WHERE stage IS NOT NULL GROUP BY stage ORDER BY stage")
+    found = values.sums()
+    kept.keep(options, values)
     return {
-        "ops": n, "incomplete": incomplete, "tainted": tainted,
-        "cells": cells(tally_cells(tally)), "kinds": kinds, "places": places, "programs": programs,
-        "deferred": later, "squares": _squares(run),
+        "ops": n, "incomplete": incomplete, "tainted": tainted, "programs": programs, "deferred": later,
+        **found,
     }  # fmt: skip
 
 
-def _make_parts(run: Run) -> None:
-    """A row per op in `counted` and stage: the table `parts`."""
-    run.con.execute(
-        """CREATE OR REPLACE TEMP TABLE parts AS SELECT stage, sum(duration_ns)::BIGINT AS value FROM stages
-           WHERE op_id IN (SELECT op_id FROM counted) AND stage IS NOT NULL GROUP BY op_id, stage"""
-    )
-
-
-def _values(of_stages: bool = True) -> str:
-    """SQL: every value (name, value) of each group, "stage NAME" of `parts` and "of NAME" of what REST names."""
-    rest = ", ".join(f"('of {name}', coalesce({name}_ns, 0))" for name in REST)
-    of_ops = f"""SELECT one[1] AS name, one[2] AS value
-                 FROM (SELECT unnest([{rest}]) AS one FROM ops SEMI JOIN counted USING (op_id))"""
-    return f"SELECT 'stage ' || stage AS name, value FROM parts UNION ALL {of_ops}" if of_stages else of_ops
-
-
-def _squares(run: Run) -> dict[str, int]:
-    """The sum of the squares of a group's values, an integer of any size: what a standard deviation adds up from."""
-    found = run.rows(
-        f"SELECT name, sum(value::HUGEINT * value)::VARCHAR FROM ({_values()}) GROUP BY name ORDER BY name"
-    )
-    return {str(name): int(whole) for name, whole in found}
-
-
-def within(run: Run, options: Options) -> dict[str, Any]:
+def within(run: Run, options: Options, kept: Kept) -> dict[str, Any]:
     """How many values of a group are where: ``open`` has a group, where it is looked, in steps of how much."""
-    select_counted(run, _which(run, options), options["tainted"])
-    asked = options["open"]
-    if of_stages := any(group.startswith("stage ") for group, *_ in asked):
-        _make_parts(run)
-    run.con.execute("CREATE OR REPLACE TEMP TABLE open (place INT, name VARCHAR, low BIGINT, past BIGINT, step BIGINT)")
-    run.con.executemany("INSERT INTO open VALUES (?, ?, ?, ?, ?)", [[n, *one] for n, one in enumerate(asked)])
-    counts: list[list[tuple[int, int]]] = [[] for _ in asked]
-    for place, step, count in run.rows(
-        f"""SELECT place, (value - low) // step AS n, count(*) FROM ({_values(of_stages)}) JOIN open USING (name)
-            WHERE value >= low AND value < past GROUP BY place, n ORDER BY place, n"""
-    ):
-        counts[place].append((step, count))
-    return {"counts": counts}
+    _counted(run, options)
+    values = Values(run, of_stages(options))
+    kept.keep(options, values)
+    return found_within(values, options)
 
 
-def latencies(run: Run, options: Options) -> dict[str, Any]:
+def found_within(values: Values, options: Options) -> dict[str, Any]:
+    """The answer of `within`."""
+    return {"counts": [values.within(*one) for one in options["open"]]}
+
+
+def latencies(run: Run, options: Options, kept: Kept) -> dict[str, Any]:
     """The latencies in buckets, and how many are longer than ``over_ns``."""
-    n, incomplete, tainted = select_counted(run, _which(run, options), options["tainted"])
-    tally = Tally(Grid(0, 1), BUCKETS)
-    for batch in _rest(run, ("latency",)):
-        tally.add(batch)
+    n, incomplete, tainted = _counted(run, options)
+    values = Values(run, False)
     over = 0
     if options["over_ns"] is not None:
         (over,) = run.row(
             "SELECT count(*) FROM ops SEMI JOIN counted USING (op_id) WHERE latency_ns > ?", [options["over_ns"]]
         )
-    return {"ops": n, "incomplete": incomplete, "tainted": tainted, "cells": cells(tally_cells(tally)), "over": over}
+    cells = values.sums()["cells"]
+    kept.keep(options, values)
+    return {"ops": n, "incomplete": incomplete, "tainted": tainted, "cells": cells, "over": over}
 
 
-def slow(run: Run, options: Options) -> dict[str, Any]:
+def slow(run: Run, options: Options, _: Kept) -> dict[str, Any]:
     """The sums over the slow and the typical ops, which ``ranks`` of this run say: the last one that is not slow, the
     first and the last typical one, and the example's, None where it is in another run.
     """
@@ -144,36 +139,3 @@ def slow(run: Run, options: Options) -> dict[str, Any]:
         "programs": programs_of(run, others),
         "example": found,
     }
-
-
-def _batches(run: Run) -> Iterator[Batch]:
-    """A value per op and stage (the table `parts`), in groups "stage NAME"; of each op what REST names, in groups "of
-    NAME".
-    """
-    import numpy as np
-
-    from opline.store.arrays import read
-
-    for found in read(run.con.sql("SELECT stage, value FROM parts")):
-        codes, names = found.codes("stage")
-        texts = [f"stage {name}" for name in names]
-        indices = codes.astype(np.int64)
-        values = found.numbers("value").filled(np.int64)
-        nothing = np.zeros(len(values), np.int64)
-        yield Batch(nothing, values, nothing, indices, texts)
-    yield from _rest(run, REST)
-
-
-def _rest(run: Run, names: Sequence[str]) -> Iterator[Batch]:
-    """A value per op in `counted`, in groups "of NAME"."""
-    import numpy as np
-
-    from opline.store.arrays import read
-
-    columns = ", ".join(f"coalesce({name}_ns, 0) AS {name}" for name in names)
-    sql = f"SELECT {columns} FROM ops WHERE op_id IN (SELECT op_id FROM counted)"
-    for found in read(run.con.sql(sql)):
-        for name in names:
-            values = found.numbers(name).filled(np.int64)
-            nothing = np.zeros(len(values), np.int64)
-            yield Batch(nothing, values, nothing, np.zeros(len(values), np.int64), [f"of {name}"])

@@ -1,105 +1,146 @@
 # SPDX-License-Identifier: MIT
-"""Tasks as processes of this machine, and the engine ``processes``: so many at once. An exit status is the answer."""
+"""Processes of this machine that do tasks, one after another, and the engine ``processes``: so many at once."""
 
 from __future__ import annotations
 
-import os
+import json
 import select
 import subprocess
 import tempfile
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opline.interpreter import python
-from opline_analyses.engine.interface import TOLD, failure_of
+from opline_analyses.engine.interface import TOLD, failure_of, with_task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
     from typing import IO
 
     from opline_analyses.engine.interface import Failure, Item
 
-REPEATS = 1
+STARTS = 2  # of a task whose process crashes
 
 
-class _Running:
-    """A task that runs: its process, where it writes, and how often it has been started. ``request``: of an Item."""
+class _Worker:
+    """A process that does tasks. ``ready``: readable when it has an answer, or has ended."""
 
-    def __init__(self, task: str, request: bytes, out: Path, start: int = 1) -> None:
-        self.out, self.start = out, start
-        self.said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (until close)
-        with out.open("wb") as wrote:
-            self.process = subprocess.Popen(
-                python("-m", "opline_analyses.engine.task", task), stdin=subprocess.PIPE, stdout=wrote, stderr=self.said
-            )
-        self.ended = os.pidfd_open(self.process.pid)  # readable when it has ended
-        assert self.process.stdin is not None
+    def __init__(self, *inherited: int) -> None:
+        """``inherited``: descriptors that the process has, too."""
+        self._said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (until close)
+        self._process = subprocess.Popen(
+            python("-m", "opline_analyses.engine.task"),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, pass_fds=inherited,
+        )  # fmt: skip
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._asks, self._answers = self._process.stdin, self._process.stdout
+        self.ready = self._answers.fileno()
+
+    def ask(self, task: str, request: bytes, out: str) -> None:
+        """Begins a task that writes ``out``. ``request``: of an Item."""
         with suppress(BrokenPipeError):  # it ended at once, and its status says so
-            self.process.stdin.write(request)
-            self.process.stdin.flush()
+            self._asks.write(with_task(request, task, out))
+            self._asks.flush()
+
+    def answer(self) -> Failure | int:
+        """Waits for the answer: 0, it wrote ``out``; or why not. Another number: it has ended without an answer, by a
+        signal or with a status that no task gives.
+        """
+        line = self._answers.readline()
+        if line.endswith(b"\n"):
+            status, said = json.loads(line)
+            return failure_of(status, said.encode(errors="backslashreplace")) if status else 0
+        status = self._process.wait()
+        return self.failure(status) if status in TOLD or status == 0 else status
+
+    def failure(self, status: int) -> Failure:
+        """Why it has ended with this status."""
+        self._said.seek(0)
+        return failure_of(status, self._said.read())
 
     def close(self) -> None:
-        """Ends it, if it still runs. The pipe's end is what the task waits for; SIGKILL makes sure."""
-        os.close(self.ended)
-        self.process.kill()
-        self.process.wait()
-        if self.process.stdin is not None:
-            with suppress(BrokenPipeError):
-                self.process.stdin.close()
-        self.said.close()
-
-    def result(self) -> Path | Failure | None:
-        """Waits for its end: what it wrote, or why not; None: it crashed (a signal, a status that no task gives), and
-        is to be started once more.
-        """
-        status = self.process.wait()
-        self.said.seek(0)
-        why = self.said.read()
-        self.close()
-        if status == 0:
-            return self.out
-        return failure_of(status, why) if status in TOLD or self.start > REPEATS else None
+        """Ends it, if it still runs. The pipe's end is what it waits for; SIGKILL makes sure."""
+        self._process.kill()
+        self._process.wait()
+        with suppress(BrokenPipeError):
+            self._asks.close()
+        self._answers.close()
+        self._said.close()
 
 
 def run_here(task: str, request: bytes) -> tuple[int | None, bytes, bytes]:
     """One task, for workers of engines that call a function: its exit status, what it wrote, and in lines why not."""
-    with tempfile.TemporaryFile() as wrote:  # without a name: nothing stays if the worker is killed
-        out = Path(f"/proc/self/fd/{wrote.fileno()}")
-        for start in range(1, REPEATS + 2):
-            found = _Running(task, request, out, start).result()
-            if found is not None:
-                break
-        assert found is not None
-        if isinstance(found, Path):
-            return 0, found.read_bytes(), b""
-        return found.status, b"", found.why.encode()
+    for start in range(1, STARTS + 1):
+        with tempfile.TemporaryFile() as out:  # without a name: nothing stays if the worker is killed
+            worker = _Worker(out.fileno())
+            try:
+                worker.ask(task, request, f"/proc/self/fd/{out.fileno()}")
+                found = worker.answer()
+                if found == 0:
+                    return 0, out.read(), b""
+                if isinstance(found, int):
+                    if start < STARTS:
+                        continue
+                    found = worker.failure(found)
+                return found.status, b"", found.why.encode()
+            finally:
+                worker.close()
+    raise AssertionError
 
 
 class Processes:
-    """``most`` tasks at once; ``folder`` gets their files."""
+    """``most`` tasks at once; ``folder`` gets their files. A process does all questions about a recording, if it can:
+    it may still know what it has read.
+    """
 
     def __init__(self, folder: Path, most: int) -> None:
         self._folder, self._most = folder, most
-        self._running: dict[int, tuple[int, _Running]] = {}
+        self._idle: list[_Worker] = []
+        self._busy: dict[int, tuple[int, int, _Worker]] = {}  # by what is ready: the item's number, which start, who
+        self._asked: dict[str, _Worker] = {}  # by path
 
     def map(self, task: str, items: Sequence[Item]) -> Iterator[tuple[Item, Path | Failure]]:
         """See Engine."""
-        waiting = [(number, 1) for number in reversed(range(len(items)))]
-        while waiting or self._running:
-            while waiting and len(self._running) < self._most:
-                number, start = waiting.pop()
-                one = _Running(task, items[number].request(), self._folder / f"{number}.json", start)
-                self._running[one.ended] = number, one
-            ready, _, _ = select.select(list(self._running), (), ())
+        waiting = dict.fromkeys(range(len(items)), 1)
+        while waiting or self._busy:
+            while waiting and len(self._busy) < self._most:
+                worker = self._idle.pop() if self._idle else _Worker()
+                number = self._best(worker, items, waiting)
+                self._asked[items[number].path] = worker
+                worker.ask(task, items[number].request(), str(self._folder / f"{number}.json"))
+                self._busy[worker.ready] = number, waiting.pop(number), worker
+            ready, _, _ = select.select(list(self._busy), (), ())
             for descriptor in ready:
-                number, one = self._running.pop(descriptor)
-                if (result := one.result()) is not None:
-                    yield items[number], result
-                else:
-                    waiting.append((number, one.start + 1))
+                number, start, worker = self._busy.pop(descriptor)
+                found = worker.answer()
+                if found == 0:
+                    self._idle.append(worker)
+                    yield items[number], self._folder / f"{number}.json"
+                    continue
+                if isinstance(found, int) and start < STARTS:
+                    waiting[number] = start + 1
+                    worker.close()
+                    continue
+                yield items[number], worker.failure(found) if isinstance(found, int) else found
+                worker.close()
+
+    def _best(self, worker: _Worker, items: Sequence[Item], waiting: dict[int, int]) -> int:
+        """The number of an item that the worker has been asked about, or that no other has, or any."""
+        others = set(self._idle) | {worker for _, _, worker in self._busy.values()}
+        unasked = None
+        for number in waiting:
+            asked = self._asked.get(items[number].path)
+            if asked is worker:
+                return number
+            if unasked is None and asked not in others:
+                unasked = number
+        return next(iter(waiting)) if unasked is None else unasked
 
     def close(self) -> None:
         """See Engine."""
-        while self._running:
-            self._running.popitem()[1][1].close()
+        for worker in self._idle:
+            worker.close()
+        for _, _, worker in self._busy.values():
+            worker.close()
+        self._idle, self._busy = [], {}

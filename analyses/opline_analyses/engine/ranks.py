@@ -10,23 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from opline.errors import OplineError
-from opline_analyses.intervals.intervals import Cell
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
+    from collections.abc import Sequence
 
+    from opline_analyses.engine.cells import Buckets
     from opline_analyses.engine.recordings import Asking
 
 PARTS = 4096  # of a bucket in one question: a bucket of a value below 1 ms (2^20 ns) is not wider
-
-
-def cells_by_group(cells: Sequence[Sequence[Any]]) -> dict[str, dict[int, Cell]]:
-    """The buckets of each group of one summary."""
-    found: dict[str, dict[int, Cell]] = {}
-    for group, bucket, *numbers in cells:
-        found.setdefault(group, {})[bucket] = Cell(*numbers)
-    return found
 
 
 class Rank:
@@ -34,21 +25,14 @@ class Rank:
     ``below`` values are less than ``low``, and ``inside`` are between both.
     """
 
-    def __init__(self, group: str, rank: int, of_runs: Sequence[Mapping[int, Cell]]) -> None:
-        """``of_runs``: the group's buckets of each recording. Some bucket has the rank."""
+    def __init__(self, group: str, rank: int, of_runs: Sequence[Buckets], whole: Buckets) -> None:
+        """``of_runs``: the group's buckets of each recording; ``whole``: of all. Some bucket has the rank."""
         self.group, self.rank = group, rank
-        whole: dict[int, Cell] = {}
-        for one in of_runs:
-            for bucket, cell in one.items():
-                whole.setdefault(bucket, Cell()).add(cell)
-        passed = 0
-        for bucket in sorted(whole):
-            if passed + whole[bucket].count >= rank:
-                break
-            passed += whole[bucket].count
-        self.low, self.past = whole[bucket].least or 0, (whole[bucket].most or 0) + 1
-        self.below = [sum(cell.count for b, cell in one.items() if b < bucket) for one in of_runs]
-        self.inside = [one[bucket].count if bucket in one else 0 for one in of_runs]
+        place = whole.place(rank)
+        self.low, self.past = int(whole.least[place]), int(whole.most[place]) + 1
+        ends = [one.bucket.searchsorted([whole.bucket[place], whole.bucket[place] + 1]) for one in of_runs]
+        self.below = [int(one.count[:low].sum()) for one, (low, _) in zip(of_runs, ends, strict=True)]
+        self.inside = [int(one.count[low:past].sum()) for one, (low, past) in zip(of_runs, ends, strict=True)]
 
     @property
     def known(self) -> bool:

@@ -17,7 +17,7 @@ from opline_analyses.block.io_series import series_of
 from opline_analyses.block.iostat_result import rows_and_series
 from opline_analyses.client.defaults import default_selection
 from opline_analyses.engine.cells import cell, cells
-from opline_analyses.engine.of_ops import latencies, slow, stages, within
+from opline_analyses.engine.of_ops import found_within, latencies, slow, stages, within
 from opline_analyses.runs import ledger
 from opline_analyses.runs.not_yours import background_line
 from opline_analyses.runs.notices import gaps_line, tell_before, tell_not_yours
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     from opline_analyses.block.io_series import Series
+    from opline_analyses.engine.kept import Kept
     from opline_analyses.runs.run import Run
 
     Options: TypeAlias = Mapping[str, Any]
@@ -43,7 +44,7 @@ def _series(series: Series) -> dict[str, int | None]:
     }  # fmt: skip
 
 
-def hist(run: Run, options: Options) -> dict[str, Any]:
+def hist(run: Run, options: Options, _: Kept) -> dict[str, Any]:
     """The cells of each interval: by group and bucket."""
     filters, asked = IoFilters(**options["filters"]), HistOptions(**options["asked"])
     buckets = counting_buckets(asked, unit_of(asked))
@@ -53,7 +54,7 @@ def hist(run: Run, options: Options) -> dict[str, Any]:
     return {"series": _series(series), "intervals": [[index, cells(one)] for index, one in found]}
 
 
-def iostat(run: Run, options: Options) -> dict[str, Any]:
+def iostat(run: Run, options: Options, _: Kept) -> dict[str, Any]:
     """The rows, of integers alone."""
     tell_not_yours(background_line(run))
     found, series = rows_and_series(
@@ -71,7 +72,7 @@ def iostat(run: Run, options: Options) -> dict[str, Any]:
     }
 
 
-def figures(run: Run, options: Options) -> dict[str, Any]:
+def figures(run: Run, options: Options, _: Kept) -> dict[str, Any]:
     """What `compare` compares of the run, as a baseline has it."""
     from opline_analyses.compare.figures import baseline, figures_of
 
@@ -83,7 +84,7 @@ def figures(run: Run, options: Options) -> dict[str, Any]:
 class Task(Value):
     """What a command needs of a run, and which rows of it. ``whole``: all programs count, of what is about devices."""
 
-    summary: Callable[[Run, Options], dict[str, Any]]
+    summary: Callable[[Run, Options, Kept], dict[str, Any]]
     tables: Callable[[Options], Sequence[str]]
     whole: bool = False
 
@@ -108,10 +109,13 @@ TASKS = {
 }
 
 
-def summary_of(name: str, path: str, options: Options) -> dict[str, Any]:
+def summary_of(name: str, path: str, options: Options, kept: Kept) -> dict[str, Any]:
     """The summary of the run at ``path``. Standard error has the lines of the command about one run that come before
     the figures; ``gaps`` is the line that comes after them, None if the recording is whole. Raises OplineError.
     """
+    asked = {**options, "path": path}
+    if name == "within" and (values := kept.get(asked)) is not None:
+        return found_within(values, options)
     task = TASKS[name]
     tables = task.tables(options)
     blocks = set(tables) <= {"requests", "bios"}
@@ -120,5 +124,5 @@ def summary_of(name: str, path: str, options: Options) -> dict[str, Any]:
         otherwise=BLOCKS_MODEL if blocks else None, all_programs=task.whole or options["all_programs"],
     ) as run:  # fmt: skip
         tell_before(run)
-        found = task.summary(run, options)
+        found = task.summary(run, asked, kept)
         return found | {"lost": ledger.bad_count(ledger.entries(run)), "gaps": gaps_line(run)}

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""``python -m opline_analyses.engine.task NAME``: one task of one recording, in a process of its own.
+"""``python -m opline_analyses.engine.task``: tasks, one after another, of one recording each, in a process of its own.
 
-Reads one line of JSON from standard input, ``{"opline", "path", "options"}``, and writes one JSON document to standard
-output, ``{"said": [lines for people], "summary": ...}``. Exit status 0: the document is whole. 1, 2: the last line of
-standard error says why not, and the lines before it say what was lost. 5: another opline asks. Standard input stays
-open as long as the answer is wanted: at its end the task ends, too, so no task outlives a worker that was killed.
+Reads lines of JSON from standard input, ``{"opline", "path", "options", "task", "out"}``. Writes to the file ``out``
+one JSON document, ``{"said": [lines for people], "summary": ...}``, then to standard output a line of JSON,
+``[status, said]``. Status 0: the document is whole. 1, 2: the last line of what it said says why not, and the lines
+before it say what was lost. 5: another opline asks. At the end of standard input the process ends, too, so no task
+outlives a worker that was killed.
 """
 
 from __future__ import annotations
@@ -15,51 +16,53 @@ import os
 import sys
 import threading
 from contextlib import redirect_stderr
+from pathlib import Path
+from queue import SimpleQueue
+from typing import TYPE_CHECKING
 
 from opline import __version__
 from opline.errors import OplineError
 from opline.talk import talk
-from opline_analyses.engine.interface import REFUSED
+from opline_analyses.engine.interface import OURS, REFUSED
+from opline_analyses.engine.kept import Kept
 
-MOST_REQUEST = 1 << 20
+if TYPE_CHECKING:
+    from typing import Any
 
 
-def main(name: str) -> int:
-    """Does the task; the exit status."""
-    request = json.loads(_line())
-    if request["opline"] != __version__:
-        talk(f"its worker has opline {__version__}, and opline {request['opline']} asks")
-        return REFUSED
-    threading.Thread(target=_end_with_the_asker, daemon=True).start()
-    from opline_analyses.engine.summaries import summary_of
+def main() -> None:
+    """Does tasks, and returns never."""
+    requests: SimpleQueue[dict[str, Any]] = SimpleQueue()
+    threading.Thread(target=_read, args=(requests,), daemon=True).start()
+    kept = Kept()
+    with os.fdopen(os.dup(1), "w") as answers:
+        os.dup2(2, 1)  # what a library prints is no answer
+        while True:
+            print(json.dumps(_answer(requests.get(), kept)), file=answers, flush=True)
 
+
+def _answer(request: dict[str, Any], kept: Kept) -> tuple[int, str]:
+    """Does the task: its status, and what it said if it has no answer."""
     said = io.StringIO()
-    try:
-        with redirect_stderr(said):
-            summary = summary_of(name, request["path"], request["options"])
-    except OplineError as error:
-        sys.stderr.write(said.getvalue())  # the reason may be what was lost
-        talk(error.message)
-        return error.exit_code
-    lines = [line.removeprefix("opline: ") for line in said.getvalue().splitlines()]
-    sys.stdout.write(json.dumps({"said": lines, "summary": summary}))
-    sys.stdout.flush()
-    return 0
+    with redirect_stderr(said):
+        if request["opline"] != __version__:
+            talk(f"its worker has opline {__version__}, and opline {request['opline']} asks")
+            return REFUSED, said.getvalue()
+        from opline_analyses.engine.summaries import summary_of
+
+        try:
+            summary = summary_of(request["task"], request["path"], request["options"], kept)
+        except OplineError as error:
+            talk(error.message)
+            return error.exit_code, said.getvalue()  # the reason may be what was lost
+    lines = [line.removeprefix(OURS) for line in said.getvalue().splitlines()]
+    Path(request["out"]).write_text(json.dumps({"said": lines, "summary": summary}))
+    return 0, ""
 
 
-def _line() -> bytes:
-    """The first line of standard input, and nothing after it."""
-    found = bytearray()
-    while not found.endswith(b"\n") and len(found) < MOST_REQUEST:
-        if not (byte := os.read(0, 1)):
-            os._exit(1)
-        found += byte
-    return bytes(found)
-
-
-def _end_with_the_asker() -> None:
-    while os.read(0, 1 << 12):
-        pass
+def _read(requests: SimpleQueue[dict[str, Any]]) -> None:
+    for line in sys.stdin.buffer:
+        requests.put(json.loads(line))
     from opline.scratch import remove_unfinished
 
     remove_unfinished()
@@ -67,4 +70,4 @@ def _end_with_the_asker() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    main()

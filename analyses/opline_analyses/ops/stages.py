@@ -196,12 +196,8 @@ def stages_in_order(run: Run) -> list[tuple[str, str]]:
 
 def stage_table(run: Run, which: Selection, tainted: bool = False) -> StageTable:
     """The statistics of the selected ops. Raises OplineError where no op counts."""
-    import numpy as np
-
     n, incomplete, touched = select_counted(run, which, tainted)
-    (last,) = run.row("SELECT coalesce(max(op_id), -1) FROM all_ops")
-    counts = np.zeros(last + 1, np.uint8)
-    counts[run.con.execute("SELECT op_id FROM counted").fetchnumpy()["op_id"]] = 1
+    counts = counted_flags(run)
     programs = run.rows(
         """SELECT pid, coalesce(program, arg_min(comm, op_id) FILTER (begin_tid = pid), arg_min(comm, op_id)), count(*)
            FROM ops WHERE op_id IN (SELECT op_id FROM counted) GROUP BY pid, program"""
@@ -214,16 +210,38 @@ def stage_table(run: Run, which: Selection, tainted: bool = False) -> StageTable
            FROM deferred WHERE op_id IN (SELECT op_id FROM chosen)"""
     )
     found["deferred"] = dict(zip(("rows", "bytes", "done", "wait_ns"), later, strict=True))
-    table = table_of(found, incomplete, touched, run.given, last >= 0)
+    table = table_of(found, incomplete, touched, run.given, len(counts) > 0)
     assert table.ops == n
     return table
 
 
-def _statistics(run: Run, counts: np.ndarray[Any, np.dtype[np.uint8]] | None) -> dict[str, Any]:
-    """The core's statistics of a run's columns: of the ops whose flag by op_id is set; None: the order alone."""
+def counted_flags(run: Run) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """By op_id, of all ops: 1 for those in `counted`."""
     import numpy as np
 
+    (last,) = run.row("SELECT coalesce(max(op_id), -1) FROM all_ops")
+    counts = np.zeros(last + 1, np.uint8)
+    counts[run.con.execute("SELECT op_id FROM counted").fetchnumpy()["op_id"]] = 1
+    return counts
+
+
+def _statistics(run: Run, counts: np.ndarray[Any, np.dtype[np.uint8]] | None) -> dict[str, Any]:
+    """The core's statistics of a run's columns: of the ops whose flag by op_id is set; None: the order alone."""
     statistics = _core.StageStatistics()
+    return dict(json.loads(statistics.result(feed(statistics, run, counts))))
+
+
+def feed(
+    statistics: _core.StageStatistics,
+    run: Run,
+    counts: np.ndarray[Any, np.dtype[np.uint8]] | None,
+    of_stages: bool = True,
+) -> list[str]:
+    """Feeds a run's columns (see `_statistics`); gives the names of the stages and kinds by their numbers.
+    ``of_stages``: False: ops alone.
+    """
+    import numpy as np
+
     if counts is not None:
         columns = ("latency_ns", "unattributed_ns", "unknown_ns")
         for batch in batches(run, "ops", ("op_id", *columns)):
@@ -234,10 +252,11 @@ def _statistics(run: Run, counts: np.ndarray[Any, np.dtype[np.uint8]] | None) ->
     def number_of(name: str) -> int:
         return names.setdefault(name, len(names))
 
-    for batch in batches(run, "stages", ("op_id", "seq", "stage", "kind", "duration_ns")):
+    of_stage = ("op_id", "seq", "stage", "kind", "duration_ns")
+    for batch in batches(run, "stages", of_stage) if of_stages else ():
         ops = batch.numbers("op_id").filled(np.int64)
         stages, kinds = (batch.codes(name).numbers(number_of) for name in ("stage", "kind"))
         flags = np.zeros(len(ops), np.uint8) if counts is None else counts[ops]
         seqs, durations = batch.numbers("seq").filled(np.uint32), batch.numbers("duration_ns").filled(np.int64)
         statistics.stages(ops, seqs, stages, kinds, durations, flags)
-    return dict(json.loads(statistics.result(list(names))))
+    return list(names)

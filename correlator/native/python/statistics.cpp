@@ -2,7 +2,9 @@
 // opline._core.StageStatistics: the core's statistics per stage, fed with the columns of a run.
 #include "statistics.hpp"
 
+#include <cstdint>
 #include <exception>
+#include <limits>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -27,10 +29,13 @@ opline::StageStatistics &statistics_of(PyObject *self) {
     return *reinterpret_cast<StatisticsObject *>(self)->statistics;
 }
 
-PyObject *statistics_new(PyTypeObject *type, PyObject *, PyObject *) {
+PyObject *statistics_new(PyTypeObject *type, PyObject *args, PyObject *) {
+    int all = 0;
+    if (!PyArg_ParseTuple(args, "|p", &all)) return nullptr;
     auto self = reinterpret_cast<StatisticsObject *>(type->tp_alloc(type, 0));
     if (!self) return nullptr;
-    self->statistics = new (std::nothrow) opline::StageStatistics;
+    self->statistics =
+        new (std::nothrow) opline::StageStatistics(all ? opline::Distribution::kAll : opline::Distribution::kExact);
     if (!self->statistics) {
         Py_DECREF(self);
         return PyErr_NoMemory();
@@ -79,7 +84,9 @@ PyObject *statistics_ops(PyObject *self, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-PyObject *statistics_result(PyObject *self, PyObject *texts) {
+// What `made` makes of the function that gives the text of a number, as JSON.
+template <class Made>
+PyObject *json_with(PyObject *texts, Made made) {
     PyObject *list = PySequence_Fast(texts, "a list of texts is wanted");
     if (!list) return nullptr;
     std::vector<std::string> strings;
@@ -94,22 +101,58 @@ PyObject *statistics_result(PyObject *self, PyObject *texts) {
     }
     Py_DECREF(list);
     try {
-        return opline::python::text_of(statistics_of(self).json([&](std::uint32_t n) { return strings.at(n); }).dump());
+        return opline::python::text_of(made([&](std::uint32_t n) { return strings.at(n); }).dump());
     } catch (const std::exception &e) {
         PyErr_SetString(PyExc_ValueError, e.what());
         return nullptr;
     }
 }
 
+PyObject *statistics_result(PyObject *self, PyObject *texts) {
+    return json_with(texts, [&](const auto &text) { return statistics_of(self).json(text); });
+}
+
+PyObject *statistics_sums(PyObject *self, PyObject *texts) {
+    return json_with(texts, [&](const auto &text) { return statistics_of(self).sums(text); });
+}
+
+PyObject *statistics_within(PyObject *self, PyObject *args) {
+    long long group, low, past, step;
+    if (!PyArg_ParseTuple(args, "LLLL", &group, &low, &past, &step)) return nullptr;
+    opline::StageStatistics &s = statistics_of(self);
+    if (step < 1 || group < -3 || group > std::numeric_limits<std::uint32_t>::max()) {
+        PyErr_SetString(PyExc_ValueError, "no such group or step");
+        return nullptr;
+    }
+    try {
+        const opline::Distribution *values = group == -1   ? &s.unattributed()
+                                             : group == -2 ? &s.unknown()
+                                             : group == -3 ? &s.latency()
+                                                           : s.values(static_cast<std::uint32_t>(group));
+        nlohmann::json out = nlohmann::json::array();
+        if (values) out = values->within(low, past, step);
+        return opline::python::text_of(out.dump());
+    } catch (const std::bad_alloc &) {
+        return PyErr_NoMemory();
+    }
+}
+
+PyObject *statistics_kept(PyObject *self, PyObject *) { return PyLong_FromSize_t(statistics_of(self).kept()); }
+
 PyMethodDef statistics_methods[] = {
     {"stages", statistics_stages, METH_VARARGS,
      "stages(op_id i64, seq u32, stage u32, kind u32, duration_ns i64, counts u8): rows of stages, one op's together."},
     {"ops", statistics_ops, METH_VARARGS, "ops(latency_ns, unattributed_ns, unknown_ns), i64: the ops that count."},
     {"result", statistics_result, METH_O, "result(texts) -> JSON; stages and kinds are numbers of texts."},
+    {"sums", statistics_sums, METH_O, "sums(texts) -> JSON, what adds to other runs' values; all must be kept."},
+    {"within", statistics_within, METH_VARARGS,
+     "within(group, low, past, step) -> JSON, [[step, values]]: a stage's number; -1 unattributed, -2 unknown, -3 "
+     "latency."},
+    {"kept", statistics_kept, METH_NOARGS, "kept() -> bytes of values."},
     {nullptr, nullptr, 0, nullptr}};
 
 opline::python::TypeSlots statistics_slots =
-    opline::python::type_slots("StageStatistics(): count, sum, largest and percentiles per stage, of columns.",
+    opline::python::type_slots("StageStatistics(all=False): count, sum, largest and percentiles per stage, of columns.",
                                statistics_methods, statistics_new, statistics_dealloc);
 
 }  // namespace

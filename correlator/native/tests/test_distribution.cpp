@@ -7,12 +7,33 @@
 #include <cmath>
 #include <numeric>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "statistics/distribution.hpp"
 #include "tests/sanitized.hpp"
 
 using opline::Distribution;
+
+TEST_CASE("what adds to other values, and how many values are where") {
+    Distribution d(Distribution::kAll);
+    const std::int64_t large = std::int64_t{1} << 40;
+    for (const std::int64_t value : {7, 1025, 1024, 7, 1028}) d.add(value);
+    d.add(large);
+    const auto cells = d.cells();
+    REQUIRE(cells.size() == 4);
+    CHECK(cells[0].first == 7);
+    CHECK(cells[0].second.count == 2);
+    CHECK(cells[1].second.total == 2049);  // from 1024 on a bucket has four values
+    CHECK(cells[1].second.least == 1024);
+    CHECK(cells[1].second.most == 1025);
+    CHECK(cells[3].second.most == large);
+    CHECK(d.squares() == 2 * 49 + 1025 * 1025 + 1024 * 1024 + 1028 * 1028 + (static_cast<unsigned __int128>(1) << 80));
+    using Steps = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+    CHECK(d.within(7, 1025, 1017) == Steps{{0, 2}, {1, 1}});
+    CHECK(d.within(1029, large, 1).empty());
+    CHECK(d.within(1029, large + 1, large) == Steps{{0, 1}});
+}
 
 namespace {
 

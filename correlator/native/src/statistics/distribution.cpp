@@ -75,12 +75,48 @@ std::int64_t Distribution::of_rank(std::size_t rank, std::size_t &sorted) {
     return *at;
 }
 
+std::vector<std::pair<std::uint32_t, Distribution::Cell>> Distribution::cells() const {
+    std::vector<Cell> all;
+    const auto add = [&](std::int64_t value) {
+        const std::size_t bucket = bucket_of(value < 0 ? 0 : static_cast<std::uint64_t>(value));
+        if (bucket >= all.size()) all.resize(bucket + 1);
+        Cell &c = all[bucket];
+        c.least = c.count == 0 || value < c.least ? value : c.least;
+        c.most = c.count == 0 || value > c.most ? value : c.most;
+        c.total += value;
+        ++c.count;
+    };
+    for (const std::int64_t value : short_) add(value);
+    for (const std::int64_t value : others_) add(value);
+    std::vector<std::pair<std::uint32_t, Cell>> out;
+    for (std::size_t bucket = 0; bucket < all.size(); ++bucket)
+        if (all[bucket].count != 0) out.emplace_back(static_cast<std::uint32_t>(bucket), all[bucket]);
+    return out;
+}
+
+std::vector<std::pair<std::uint64_t, std::uint64_t>> Distribution::within(std::int64_t low, std::int64_t past,
+                                                                          std::int64_t step) const {
+    std::vector<std::uint64_t> places;
+    const auto add = [&](std::int64_t value) {
+        if (value >= low && value < past) places.push_back(static_cast<std::uint64_t>((value - low) / step));
+    };
+    for (const std::int64_t value : short_) add(value);
+    for (const std::int64_t value : others_) add(value);
+    std::sort(places.begin(), places.end());
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> out;
+    for (const std::uint64_t place : places) {
+        if (out.empty() || out.back().first != place) out.emplace_back(place, 0);
+        ++out.back().second;
+    }
+    return out;
+}
+
 Distribution::Summary Distribution::summary(const std::vector<std::uint32_t> &per_mille) {
     Summary out;
     out.count = count_;
     out.total = total_;
     out.max = max_;
-    out.exact = count_ <= kExact;
+    out.exact = count_ <= exact_;
     if (count_ > 0) {
         const Moments all = moments();
         const auto n = static_cast<long double>(count_), mean = static_cast<long double>(total_) / n;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace opline {
@@ -14,11 +15,15 @@ namespace opline {
 class Distribution {
   public:
     static constexpr std::size_t kExact = std::size_t{1} << 18;
+    static constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+
+    // `exact`: how many are known as they are.
+    explicit Distribution(std::size_t exact = kExact) : exact_(exact) {}
 
     void add(std::int64_t value) {
         max_ = count_ == 0 || value > max_ ? value : max_;
         total_ += value;
-        if (++count_ > kExact) return add_to_buckets(value);
+        if (++count_ > exact_) return add_to_buckets(value);
         if (value >= 0 && value <= kMostShort) short_.push_back(static_cast<std::uint32_t>(value));
         else others_.push_back(value);
     }
@@ -32,6 +37,18 @@ class Distribution {
         std::vector<std::int64_t> percentiles;
     };
     Summary summary(const std::vector<std::uint32_t> &per_mille);
+
+    // Of integers that are all known as they are. The integers in one bucket:
+    struct Cell {
+        std::uint64_t count = 0;
+        std::int64_t total = 0, least = 0, most = 0;
+    };
+    std::vector<std::pair<std::uint32_t, Cell>> cells() const;  // ascending; none is empty
+    // How many are where between `low` and `past`, in steps: (step, count), ascending, none is empty.
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> within(std::int64_t low, std::int64_t past,
+                                                                std::int64_t step) const;
+    unsigned __int128 squares() const { return moments().squares; }  // the sum
+    std::size_t kept() const { return short_.capacity() * sizeof(short_[0]) + others_.capacity() * sizeof(others_[0]); }
 
   private:
     static constexpr std::int64_t kMostShort = std::numeric_limits<std::uint32_t>::max();
@@ -51,6 +68,7 @@ class Distribution {
     Moments moments() const;  // of all values
     std::int64_t of_rank(std::size_t rank, std::size_t &sorted);
 
+    std::size_t exact_;
     std::uint64_t count_ = 0;
     std::int64_t total_ = 0, max_ = 0;
     Moments counted_;                   // of the values in buckets

@@ -21,6 +21,10 @@ class StageStatistics {
     // Ops below this id say in which order an op meets the stages.
     static constexpr std::uint64_t kOrderOps = 100'000;
 
+    // `exact`: how many values of a stage are known as they are.
+    explicit StageStatistics(std::size_t exact = Distribution::kExact)
+        : exact_(exact), unattributed_(exact), unknown_(exact), latency_(exact) {}
+
     // Names and kinds are numbers of the caller's, small. Rows of one op come together, in order of seq.
     // Ops that do not count are looked at for the order only.
     void stage(std::uint32_t name, std::uint32_t kind, std::uint64_t op, std::uint32_t seq, std::int64_t duration_ns,
@@ -48,8 +52,21 @@ class StageStatistics {
     // with count, total_ns, max_ns and "quantiles_ns" (50, 90, 99, 99.9 %). "exact": false where buckets were needed.
     nlohmann::json json(const std::function<std::string(std::uint32_t)> &text);
 
+    // Where all values are known as they are: what adds to other runs' (Distribution::cells). A JSON object: "cells"
+    // and "squares" (the sum, as a text) by group, "stage NAME" or "of NAME"; "kinds": [stage, kind] of all ops'
+    // stages; "places": [stage, place, how many ops below kOrderOps have it first there]. Cells are five lists:
+    // buckets, counts, sums, least, most.
+    nlohmann::json sums(const std::function<std::string(std::uint32_t)> &text);
+    // The values of a stage, or of what belongs to none; nullptr if the stage is not known.
+    const Distribution *values(std::uint32_t name);
+    const Distribution &unattributed() const { return unattributed_; }
+    const Distribution &unknown() const { return unknown_; }
+    const Distribution &latency() const { return latency_; }
+    std::size_t kept() const;  // bytes of values
+
   private:
     struct Stage {
+        explicit Stage(std::size_t exact) : values(exact) {}
         Distribution values;
         std::uint32_t name = 0;
         std::uint64_t rows = 0, seq_sum = 0;  // of all ops
@@ -63,6 +80,10 @@ class StageStatistics {
     static void close(Stage &s) {
         if (s.op != 0 && s.counts) s.values.add(s.sum_ns);
     }
+    static void finish(Stage &s) {
+        close(s);
+        s.op = 0;
+    }
     static void first_in_op(Stage &, std::uint32_t seq);
     // Where the stage is in stages_; a new one at first sight.
     std::uint32_t place_of(std::uint32_t name, std::uint32_t kind) {
@@ -71,6 +92,7 @@ class StageStatistics {
     }
     std::uint32_t add_stage(std::uint32_t name, std::uint32_t kind);
 
+    std::size_t exact_;
     std::deque<Stage> stages_;           // they stay where they are
     std::vector<std::uint32_t> places_;  // by name, plus 1
     Distribution unattributed_, unknown_, latency_;

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+"""What a process that does tasks knows of the recordings it was asked about."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, TypeAlias
+
+    from opline_analyses.engine.of_ops import Values
+
+    Options: TypeAlias = Mapping[str, Any]
+
+KEPT_BYTES = 1 << 27
+
+
+class Kept:
+    """The values of recordings that were asked about, for the next question: as many as have room in ``most`` bytes."""
+
+    def __init__(self, most: int = KEPT_BYTES) -> None:
+        self._most = most
+        self._values: dict[str, Values] = {}
+
+    def keep(self, options: Options, values: Values) -> None:
+        """For questions with these options, in place of what was kept for them."""
+        key = self._key(options)
+        self._values.pop(key, None)
+        if sum(kept.bytes for kept in self._values.values()) + values.bytes <= self._most:
+            self._values[key] = values
+
+    def get(self, options: Options) -> Values | None:
+        """For a question of `within`. None if they were not asked for before, or had no room."""
+        found = self._values.get(self._key(options))
+        return None if found is None or (of_stages(options) and not found.of_stages) else found
+
+    @staticmethod
+    def _key(options: Options) -> str:
+        return repr({name: options[name] for name in options if name not in ("open", "over_ns")})
+
+
+def of_stages(options: Options) -> bool:
+    """Whether a question of `within` is about stages."""
+    return any(group.startswith("stage ") for group, *_ in options["open"])

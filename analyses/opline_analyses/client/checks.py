@@ -14,7 +14,8 @@ from opline_analyses.base.text import duration, percent
 from opline_analyses.client.client_report import ClientReport
 from opline_analyses.client.coverage import PER_OP, per_op
 from opline_analyses.ops import stage_sums
-from opline_analyses.ops.stages import STAGE_SUMS, counted_ranges
+from opline_analyses.ops.stages import STAGE_SUMS, counted_flags, counted_ranges
+from opline_analyses.runs.columns import batches
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
 
@@ -81,17 +82,22 @@ def bytes_moved(run: Run, client: ClientReport) -> Check:
 
 def chain(run: Run) -> Check:
     """The stages of each counted op follow each other: none is negative, each begins where the one before ends."""
+    import numpy as np
+
     stages = ops = bad = 0
-    for first, last in counted_ranges(run):
-        these = f"op_id BETWEEN {first} AND {last}"
-        found = run.row(
-            f"""WITH s AS (SELECT op_id, duration_ns, begin_ns,
-                                  lag(begin_ns + duration_ns) OVER (PARTITION BY op_id ORDER BY seq) AS before
-                           FROM stages SEMI JOIN (SELECT op_id FROM counted WHERE {these}) USING (op_id) WHERE {these})
-                SELECT count(*), count(DISTINCT op_id), count(*) FILTER (duration_ns < 0 OR begin_ns <> before)
-                FROM s"""
-        )
-        stages, ops, bad = stages + found[0], ops + found[1], bad + found[2]
+    counts = counted_flags(run)
+    last_op, last_end = -1, 0  # of the row before: those of an op come together, in their order
+    for batch in batches(run, "stages", ("op_id", "begin_ns", "duration_ns")):
+        op, begin, duration = (batch.numbers(n).filled(np.int64) for n in ("op_id", "begin_ns", "duration_ns"))
+        kept = counts[op] == 1
+        op, begin, duration = op[kept], begin[kept], duration[kept]
+        if not len(op):
+            continue
+        follows = np.diff(op, prepend=last_op) == 0
+        before = np.concatenate(([last_end], begin[:-1] + duration[:-1]))
+        bad += int(np.count_nonzero((duration < 0) | (follows & (begin != before))))
+        stages, ops = stages + len(op), ops + int(np.count_nonzero(~follows))
+        last_op, last_end = int(op[-1]), int(begin[-1] + duration[-1])
     if not stages:
         return Check("stages in order", None, "no stages", {})
     text = f"{stages} stages of {ops} ops, {bad} negative or not where the one before ends"

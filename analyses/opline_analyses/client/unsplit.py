@@ -92,9 +92,8 @@ _INTERVALS = f"""
            sum(on_cpu_ns), sum(blocked_ns), sum(blocked_io_ns), max(longest_ns)
     FROM {STAGE_SUMS} WHERE kind IN ('work', 'network', 'unknown') AND number > 0
     GROUP BY stage, from_point, to_point"""
-_OF_ONE = r"""stages SEMI JOIN counted USING (op_id)
-    WHERE stage = ? AND regexp_replace(from_point, '#\d+$', '') = ? AND regexp_replace(to_point, '#\d+$', '') = ?
-      AND duration_ns > 0"""
+_OF_ONE = """stages SEMI JOIN counted USING (op_id)
+    WHERE stage = ? AND list_contains(?, from_point) AND list_contains(?, to_point) AND duration_ns > 0"""
 _LONGEST = f"SELECT op_id, begin_ns FROM {_OF_ONE} AND duration_ns = ? ORDER BY op_id, begin_ns LIMIT 1"
 _WOKEN = f"""
     SELECT woken_by_comm FROM {_OF_ONE} AND woken_by_comm IS NOT NULL
@@ -107,7 +106,9 @@ _ASIDES = f"""
 
 
 class _Sums(NamedTuple):
-    """Of all intervals between two points. ``products``: sum of time * latency of the op."""
+    """Of all intervals between two points. ``products``: sum of time * latency of the op; ``begins``, ``ends``: the
+    points with the numbers of their recurrences.
+    """
 
     kind: str
     number: int
@@ -117,12 +118,15 @@ class _Sums(NamedTuple):
     blocked_ns: int
     blocked_io_ns: int
     longest_ns: int
+    begins: list[str]
+    ends: list[str]
 
     def with_more(self, more: _Sums) -> _Sums:
         """And those of another recurrence of the points."""
-        number, total, products, cpu, blocked, io = (a + b for a, b in zip(self[1:-1], more[1:-1], strict=True))
+        number, total, products, cpu, blocked, io = (a + b for a, b in zip(self[1:-3], more[1:-3], strict=True))
         longest = max(self.longest_ns, more.longest_ns)
-        return _Sums(min(self.kind, more.kind), number, total, products, cpu, blocked, io, longest)
+        begins, ends = self.begins + more.begins, self.ends + more.ends
+        return _Sums(min(self.kind, more.kind), number, total, products, cpu, blocked, io, longest, begins, ends)
 
 
 def _sums(run: Run) -> dict[tuple[str, str, str], _Sums]:
@@ -130,7 +134,9 @@ def _sums(run: Run) -> dict[tuple[str, str, str], _Sums]:
     stage_sums.make(run)
     found: dict[tuple[str, str, str], _Sums] = {}
     for stage, f, t, kind, *numbers in run.rows(_INTERVALS):
-        key, sums = (stage, base_name(f), base_name(t)), _Sums(kind, *map(int, numbers))
+        key = stage, base_name(f), base_name(t)
+        number, total, products, cpu, blocked, io, longest = map(int, numbers)
+        sums = _Sums(kind, number, total, products, cpu, blocked, io, longest, [f], [t])
         found[key] = found[key].with_more(sums) if key in found else sums
     return found
 
@@ -146,10 +152,12 @@ def unsplit(run: Run) -> Unsplit:
         if max(part, spread) >= LEAST:
             ranked.append((-max(part, spread), key, part, spread, sums))
     found = []
+    (aside,) = run.row("SELECT count(*) FROM transitions WHERE aside")
     for _, (stage, f, t), part, spread, sums in sorted(ranked)[:MOST]:
-        op_id, begin = run.row(_LONGEST, (stage, f, t, sums.longest_ns))
-        woken = next((str(comm) for (comm,) in run.rows(_WOKEN, (stage, f, t))), None)
-        asides = [str(name) for (name,) in run.rows(_ASIDES, (stage, f, t, OFTEN * sums.number))]
+        these = (stage, sums.begins, sums.ends)
+        op_id, begin = run.row(_LONGEST, (*these, sums.longest_ns))
+        woken = next((str(comm) for (comm,) in run.rows(_WOKEN, these)), None)
+        asides = [str(name) for (name,) in run.rows(_ASIDES, (*these, OFTEN * sums.number))] if aside else []
         found.append(
             Interval(
                 stage, f, t, sums.kind, sums.number, sums.total_ns, part, spread, sums.on_cpu_ns, sums.blocked_ns,

@@ -6,15 +6,19 @@ SIGBUS). The program's own handler reads zeros there instead (native/src/base/lo
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 
 from opline.errors import OplineError, TraceError
 
 
 def outlive() -> None:
-    """From here on, in this process. Not for a library: its host process has handlers of its own."""
-    from opline import _core
+    """From here on, in this process. Not for a library: its host process has handlers of its own. Without the core
+    (a machine that only records) no file is mapped.
+    """
+    with suppress(ImportError):
+        from opline import _core
 
-    _core.outlive_lost_pages()
+        _core.outlive_lost_pages()
 
 
 def error() -> OplineError | None:

@@ -158,7 +158,13 @@ def gathered(relation: Any) -> Batch:
         rows += found[0]
         for part, column in zip(parts, found[1], strict=True):
             part.append(_column(*column))
+    if not rows:  # numbers of the column's type, still: with others they are joined to that type
+        return Batch(0, {name: Numbers(_none_of(array), None) for name, array in relation.fetchnumpy().items()})
     return Batch(rows, {name: _joined(part) for name, part in zip(names, parts, strict=True)})
+
+
+def _none_of(array: Array) -> Array:
+    return np.empty(0, np.int64 if array.dtype == object else array.dtype)
 
 
 def read_table(file: Path, order: str | None = None) -> Batch:
@@ -198,8 +204,6 @@ def _column(kind: str, data: bytes, more: Any) -> Numbers | Codes | Texts:
 
 
 def _joined(parts: list[Any]) -> Numbers | Codes:
-    if not parts:
-        return Numbers(np.zeros(0, np.int64), None)
     if isinstance(parts[0], Codes):
         known: dict[Any, int] = {}
         codes = []

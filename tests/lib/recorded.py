@@ -97,3 +97,15 @@ def check_golden(file: str, actual: str) -> None:
     if actual != expected:
         golden.with_name(f"{file}.actual").write_text(actual)
     assert actual == expected
+
+
+class Rows:
+    """A table as a live view has it."""
+
+    only = ""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)

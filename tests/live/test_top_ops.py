@@ -25,7 +25,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from tests.lib.build_run import small_run
-from tests.lib.recorded import RunOf
+from tests.lib.recorded import Rows, RunOf
 
 from opline.capture.sources.livesource import lacking
 from opline.store.arrow import arrow_schema
@@ -73,7 +73,7 @@ class Recorded:
         op_ends = dict(zip(self._whole["ops"]["op_id"].to_pylist(), ends["ops"].tolist(), strict=True))
         ends["stages"] = [op_ends[op] for op in self._whole["stages"]["op_id"].to_pylist()]  # they settle with their op
         return {
-            name: table.filter([first_ns <= end < until_ns for end in ends[name]])
+            name: Rows(table.filter([first_ns <= end < until_ns for end in ends[name]]))
             for name, table in self._whole.items()
         }
 
@@ -86,7 +86,7 @@ class Recorded:
         self._before = 0
 
     def under_way(self) -> dict[str, Any]:
-        return {name: table.slice(0, 0) for name, table in self._whole.items()}
+        return {name: Rows(table.slice(0, 0)) for name, table in self._whole.items()}
 
     def losses(self) -> dict[str, int]:
         return {}
@@ -109,7 +109,8 @@ def test_an_interval_has_the_ops_that_ended_in_it_and_all_their_stages(run_of: R
         )
     snapshot = Snapshot(zero_ns, dict)
     tally = OpsTally(parser_of("top").parse_intermixed_args([]), snapshot, Grid(zero_ns, STEP_NS))
-    snapshot.show(tables_of(path), {})
+    given: dict[str, Any] = {name: Rows(table) for name, table in tables_of(path).items()}
+    snapshot.show(given, {})
     tally.take(snapshot)
     intervals = range(max(index for index, *_ in ops) + 1)
     found = {index: tally.close(index) for index in intervals}

@@ -98,6 +98,8 @@ def test_of_a_class_that_has_more_those_on_one_object(tmp_path: Path) -> None:
 
 def test_a_client_of_other_ops_chooses_none(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     run = RunBuilder()
+    run.manifest["recording"] = {"block_source": "bpf"}
+    run.manifest["trace"] = str(tmp_path / "trace")
     ops_of(run, "pread64", 100)
     ops_of(run, "bio read", 7)
     run.write(tmp_path)
@@ -106,6 +108,17 @@ def test_a_client_of_other_ops_chooses_none(tmp_path: Path, capfd: pytest.Captur
     said = capfd.readouterr().err
     assert "no classes of ops are as many as the client's 5000 reads" in said
     assert "not counted: 7 I/Os outside of calls (page faults, read-ahead); --class all counts all" in said
+
+
+def test_bios_count_where_calls_can_be_missing(tmp_path: Path) -> None:
+    """LTTng's kernel domain does not show io_uring's calls: their bios are all that there is of them."""
+    for source, classes in (("bpf", ["read"]), ("kernel", ["bio write", "read"])):
+        run = RunBuilder()
+        run.manifest |= {"recording": {"block_source": source}, "trace": str(tmp_path / source / "trace")}
+        ops_of(run, "bio write", 100)
+        ops_of(run, "read", 5)
+        run.write(tmp_path / source)
+        assert [name for name, _ in counted(tmp_path / source)] == classes
 
 
 def test_io_that_no_call_stands_for_counts_where_there_is_nothing_else(tmp_path: Path) -> None:

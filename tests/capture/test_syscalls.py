@@ -147,7 +147,7 @@ def test_an_io_of_libaio_ends_where_the_application_took_it(name: str, by_syscal
     [
         ("app-uring-qd16-nvme-6.12", "io_uring write", 4000),
         ("app-uring-qd16-nvme", "bio write", 4000),  # lttng-modules 2.13.9 never shows io_uring_enter
-        ("app-sqpoll-qd16-nvme", "bio write", 2000),
+        ("app-sqpoll-qd16-nvme", "io_uring write", 2000),
         ("app-sync-2m-nvme-split", "pwrite64", 100),
         ("app-sync-qd4-ext4-direct", "pwrite64", 1500),
         ("fie-direct", "pwrite64", 1500),

@@ -18,14 +18,13 @@ from opline_analyses.runs.selection import ALL_CLASSES, BIO, Selection, directio
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from opline.paths import StrPath
     from opline_analyses.client.client_report import ClientReport
     from opline_analyses.runs.run import Run
     from opline_analyses.runs.selection import OpFilters
 
-#: How the classes begin that do not count where there are others.
-OUTSIDE = (BIO,)
 _OPTION = f"--class {ALL_CLASSES} counts all"
 
 
@@ -43,7 +42,7 @@ def _among(run: Run) -> Selection:
     classes: dict[str, int] = dict(
         run.rows("SELECT class, count(*) FILTER (complete) FROM ops WHERE class IS NOT NULL GROUP BY class")
     )
-    outside = sorted(name for name in classes if name.startswith(BIO))
+    outside = sorted(name for name in classes if name.startswith(outside_of(run.manifest.get("recording"))))
     if not outside or len(outside) == len(classes):
         return Selection()
     if line := outside_line(classes):
@@ -86,9 +85,16 @@ def _clients(run: Run, client: ClientReport) -> Selection | None:
     return which
 
 
-def outside_line(classes: Mapping[str, int]) -> str | None:
+def outside_of(recording: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """How the classes begin that do not count where there are others. None, if calls can be missing: LTTng's kernel
+    domain does not show io_uring's, whose bios are all that there is of them.
+    """
+    return (BIO,) if recording is not None and recording.get("block_source") == "bpf" else ()
+
+
+def outside_line(classes: Mapping[str, int], without: tuple[str, ...] = (BIO,)) -> str | None:
     """What is left out of complete ops, ``classes`` says how many of each class; None: nothing."""
-    outside = sum(n for name, n in classes.items() if name.startswith(BIO))
+    outside = sum(n for name, n in classes.items() if name.startswith(without))
     if not outside or outside == sum(classes.values()):
         return None
     return f"not counted: {count_of(outside, 'I/O')} outside of calls (page faults, read-ahead); {_OPTION}"

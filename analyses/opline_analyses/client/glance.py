@@ -18,7 +18,7 @@ from opline.values import Value
 from opline_analyses.base.text import count_of, duration, pasted, percent
 from opline_analyses.client.client_files import find_report
 from opline_analyses.client.clients_ops import clients_ops
-from opline_analyses.client.defaults import OUTSIDE
+from opline_analyses.client.defaults import outside_of
 from opline_analyses.ops.stages import stage_table, table_of
 from opline_analyses.runs import ledger
 from opline_analyses.runs.not_yours import line_of, names_in
@@ -59,17 +59,17 @@ def glance_lines(directory: Path, model: Model, event_count: int | None) -> Iter
         yield "the trace is long: opline stages counts its ops"
         return
     try:
-        found, losses = stage_statistics(directory / "trace", model, progress=False, without=OUTSIDE)
+        without = outside_of(recording_of(directory))
+        found, losses = stage_statistics(directory / "trace", model, progress=False, without=without)
         client = find_report(directory)
-        counted = _counted(directory, model, found, client)
+        counted = _counted(directory, model, found, without, client)
         population = population_in(found)
     except OplineError as error:
         yield error.lines[0]
         return
     yield _ops(counted, client, found["takes_unseen"])
-    yield from _own_cost(
-        directory, counted.table, counted.classes or [name for name in found["classes"] if not name.startswith(OUTSIDE)]
-    )
+    of_calls = [name for name in found["classes"] if not name.startswith(without)]
+    yield from _own_cost(directory, counted.table, counted.classes or of_calls)
     yield from _widest(counted.table)
     if population is not None and (line := line_of(population, names_in(recording_of(directory)))):
         yield line
@@ -88,9 +88,11 @@ class _Counted(Value):
     why_not: str = ""
 
 
-def _counted(directory: Path, model: Model, found: dict[str, Any], client: ClientReport | None) -> _Counted:
+def _counted(
+    directory: Path, model: Model, found: dict[str, Any], without: tuple[str, ...], client: ClientReport | None
+) -> _Counted:
     whole = table_of(found, found["incomplete"], found["tainted"], directory)
-    outside = sum(n for name, n in found["classes"].items() if name.startswith(OUTSIDE))
+    outside = sum(n for name, n in found["classes"].items() if name.startswith(without))
     others = outside if outside < sum(found["classes"].values()) else 0
     if client is None:
         return _Counted(whole, [], others)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from opline.correlation import recording_of, stage_statistics
 from opline.errors import OplineError, UsageError
 from opline.talk import talk
-from opline_analyses.client.defaults import OUTSIDE, narrows, outside_line
+from opline_analyses.client.defaults import narrows, outside_line, outside_of
 from opline_analyses.commands.common import (
     add_form,
     add_run,
@@ -120,6 +120,7 @@ def _of_run(args: argparse.Namespace) -> int:
 
 def _of_trace(args: argparse.Namespace, trace: BareTrace) -> int:
     """Without a run: the core counts while it reads."""
+    without = outside_of(recording_of(trace.path))
     found, losses = stage_statistics(
         trace.path,
         trace.model,
@@ -127,12 +128,12 @@ def _of_trace(args: argparse.Namespace, trace: BareTrace) -> int:
         extents=args.extents,
         tainted=args.tainted,
         all_programs=args.all_programs,
-        without=OUTSIDE,
+        without=without,
     )
     entries = ledger.entries_of(losses)
     tell_losses(entries, found["ops"], recording_of(trace.path) is not None)
     tell_not_yours_of(trace.path, found, args.all_programs)
-    if line := outside_line(found["classes"]):
+    if line := outside_line(found["classes"], without):
         talk(line)
     t = table_of(found, found["incomplete"], found["tainted"], args.run, model=args.model)
     write(args, result(t, tainted=args.tainted, spread=args.spread))

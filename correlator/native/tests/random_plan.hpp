@@ -57,7 +57,7 @@ class RandomPlan {
                               to = plan_.points[bytes_.next() % points].name;
             plan_.stages.push_back({"stage" + std::to_string(i), from, to, "wait", bytes_.once_in(2)});
         }
-        if (bytes_.once_in(4)) plan_.bios = {"bio", {"k*"}, {}};
+        if (bytes_.once_in(4)) plan_.bios = {{"bio", {"k*"}, {}}};
         if (bytes_.once_in(4))
             plan_.files.push_back(
                 {"file", std::uint32_t{8} << 20, 0, 0, 0, bytes_.once_in(2), {{0, 8, 8}, {8, 24, 16}}, ""});

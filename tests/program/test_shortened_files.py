@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.lib.recorded import unpack
 
 # Every file of the folder gets shorter when opline has mapped it and reads the first event.
 SHORTENED = """
@@ -50,11 +49,9 @@ def shortened(folder: Path, keep: int, tmp: Path, *words: str) -> subprocess.Com
 @pytest.mark.parametrize(
     ("name", "inside"), [("demo-qd4", ""), ("demo-ctf2", ""), ("blktrace-loop-6.18", "loop0.blktrace.0")]
 )
-def test_one_line_and_no_output(
-    name: str, inside: str, keep: int, trace: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_one_line_and_no_output(name: str, inside: str, keep: int, tmp_path: Path) -> None:
     """The table is not there, the temporary files are gone, and the line names the file."""
-    folder = Path(shutil.copytree(trace(name), tmp_path / "trace"))
+    folder = unpack(name, tmp_path)  # of the one that tests share a command can have kept a run
     out = tmp_path / "ops.csv"
     source = folder / inside if inside and (folder / inside).exists() else folder
     done = shortened(folder, keep, tmp_path, "csv", str(source), "-o", str(out))
@@ -68,9 +65,9 @@ def test_one_line_and_no_output(
     assert not list((tmp_path / "tmp").glob("opline-*"))
 
 
-def test_events_end_with_the_line(trace: Callable[[str], Path], tmp_path: Path) -> None:
+def test_events_end_with_the_line(tmp_path: Path) -> None:
     """A command that prints as it reads has printed some by then; the status says that there was more."""
-    folder = Path(shutil.copytree(trace("demo-qd4"), tmp_path / "trace"))
+    folder = unpack("demo-qd4", tmp_path)
     done = shortened(folder, 0, tmp_path, "events", str(folder))
     assert done.returncode == 1
     assert "changed while it was read" in done.stderr

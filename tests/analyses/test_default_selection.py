@@ -126,7 +126,7 @@ def test_io_that_no_call_stands_for_counts_where_there_is_nothing_else(tmp_path:
     ops_of(run, "bio read", 7)
     run.write(tmp_path)
     assert counted(tmp_path) == [("bio read", 7)]
-    assert outside_line({"bio read": 7}) is None and outside_line({"read": 7}) is None
+    assert outside_line({"bio read": 7}, ("bio ",)) is None and outside_line({"read": 7}, ("bio ",)) is None
 
 
 @pytest.mark.parametrize("command", [["stages", "--json"], ["why", "--json", "--slowest", "10"], ["report"]])

@@ -54,9 +54,7 @@ def clients_ops(run: Run, among: Selection, client: ClientReport) -> ClientsOps 
 
 
 def _in_time(which: Selection, classes: list[str], span: Span | None) -> ClientsOps:
-    if span is not None:
-        which = which.also("o.begin_ns BETWEEN ? AND ?", span.first_ns, span.last_ns)
-    return ClientsOps(which, classes, span)
+    return ClientsOps(which if span is None else span.of(which), classes, span)
 
 
 def _by_object(run: Run, among: Selection) -> list[tuple[str, str | None, int]]:

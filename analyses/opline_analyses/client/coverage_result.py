@@ -79,7 +79,7 @@ def _counted(
             talk(f"the client's figures are about {', '.join(classes)}: other ops are left out (--class C).")
     if client and span is None and not (filters.since or filters.until):
         span = client_span(run, which, client)
-        which = which if span is None else which.also("o.begin_ns BETWEEN ? AND ?", span.first_ns, span.last_ns)
+        which = which if span is None else span.of(which)
     if client and span:
         ramp = f" (it counts after a ramp of {client.ramp_seconds:g} s)" if client.ramp_seconds else ""
         talk(f"ops that begin outside of what the client's figures are about{ramp}: {span.outside}, left out.")

@@ -17,7 +17,7 @@ from opline_analyses.client.clients_ops import clients_ops, other_ops
 from opline_analyses.runs.selection import ALL_CLASSES, BIO, Selection, directions_of, selection
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from opline.paths import StrPath
@@ -39,25 +39,32 @@ def _among(run: Run) -> Selection:
     client = None if run.all_programs else report_of(run)
     if client is not None and (found := _clients(run, client)) is not None:
         return found
+    without = outside_of(run.manifest.get("recording"))
+    if not without:
+        return Selection()
     classes: dict[str, int] = dict(
         run.rows("SELECT class, count(*) FILTER (complete) FROM ops WHERE class IS NOT NULL GROUP BY class")
     )
-    outside = sorted(name for name in classes if name.startswith(outside_of(run.manifest.get("recording"))))
+    outside = sorted(name for name in classes if name.startswith(without))
     if not outside or len(outside) == len(classes):
         return Selection()
-    if line := outside_line(classes):
+    if line := outside_line(classes, without):
         talk(line)
     return Selection(f"coalesce(o.class, '') NOT IN ({', '.join('?' * len(outside))})", tuple(outside))
 
 
 def report_of(run: Run) -> ClientReport | None:
     """The figures that the recorded command printed of itself; None: it printed none."""
-    return next(filter(None, map(find_report, run.places())), None)
+    return _report_in(run.places())
+
+
+def _report_in(places: Iterable[StrPath]) -> ClientReport | None:
+    return next(filter(None, (find_report(Path(place)) for place in places)), None)
 
 
 def narrows(*places: StrPath) -> bool:
     """Whether a client's figures in one of these folders say which ops count: that takes a run's tables."""
-    client = next(filter(None, (find_report(Path(place)) for place in places)), None)
+    client = _report_in(places)
     return client is not None and bool(client.counts())
 
 
@@ -92,9 +99,15 @@ def outside_of(recording: Mapping[str, Any] | None) -> tuple[str, ...]:
     return (BIO,) if recording is not None and recording.get("block_source") == "bpf" else ()
 
 
-def outside_line(classes: Mapping[str, int], without: tuple[str, ...] = (BIO,)) -> str | None:
-    """What is left out of complete ops, ``classes`` says how many of each class; None: nothing."""
+def outside_count(classes: Mapping[str, int], without: tuple[str, ...]) -> int:
+    """How many of the complete ops, ``classes`` says how many of each class, do not count: none where all would not."""
     outside = sum(n for name, n in classes.items() if name.startswith(without))
-    if not outside or outside == sum(classes.values()):
+    return outside if outside < sum(classes.values()) else 0
+
+
+def outside_line(classes: Mapping[str, int], without: tuple[str, ...]) -> str | None:
+    """The same in a line; None: all count."""
+    outside = outside_count(classes, without)
+    if not outside:
         return None
     return f"not counted: {count_of(outside, 'I/O')} outside of calls (page faults, read-ahead); {_OPTION}"

@@ -18,7 +18,7 @@ from opline.values import Value
 from opline_analyses.base.text import count_of, duration, pasted, percent
 from opline_analyses.client.client_files import find_report
 from opline_analyses.client.clients_ops import clients_ops
-from opline_analyses.client.defaults import outside_of
+from opline_analyses.client.defaults import outside_count, outside_of
 from opline_analyses.ops.stages import stage_table, table_of
 from opline_analyses.runs import ledger
 from opline_analyses.runs.not_yours import line_of, names_in
@@ -92,8 +92,7 @@ def _counted(
     directory: Path, model: Model, found: dict[str, Any], without: tuple[str, ...], client: ClientReport | None
 ) -> _Counted:
     whole = table_of(found, found["incomplete"], found["tainted"], directory)
-    outside = sum(n for name, n in found["classes"].items() if name.startswith(without))
-    others = outside if outside < sum(found["classes"].values()) else 0
+    others = outside_count(found["classes"], without)
     if client is None:
         return _Counted(whole, [], others)
     counts = client.counts()

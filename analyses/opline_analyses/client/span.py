@@ -26,6 +26,10 @@ class Span(NamedTuple):
     inside: int
     outside: int
 
+    def of(self, which: Selection) -> Selection:
+        """The selected ops that are inside."""
+        return which.also("o.begin_ns BETWEEN ? AND ?", self.first_ns, self.last_ns)
+
 
 def client_span(run: Run, which: Selection, client: ClientReport) -> Span | None:
     """None: all of the selected ops are meant, as far as can be told.

@@ -46,7 +46,7 @@ struct Parts {
     std::array<const void *, 1> none{nullptr};
     PyObject *owner = nullptr;  // of the buffers
 
-    Parts() = default;
+    explicit Parts(std::size_t columns) : children(columns), dictionaries(columns) {}
     Parts(const Parts &) = delete;
     Parts &operator=(const Parts &) = delete;
     ~Parts() {
@@ -75,6 +75,16 @@ void own(T &part, const Shared<T> &parts) {
     part.release = release<T>;
 }
 
+// When its parts are filled.
+template <class T>
+void own_children(const Shared<T> &parts) {
+    for (T &child : parts->children) {
+        if (child.dictionary) own(*child.dictionary, parts);
+        own(child, parts);
+        parts->pointers.push_back(&child);
+    }
+}
+
 struct Given {
     std::vector<Spec> specs;
     PyObject *pieces;  // a list of (rows, columns, words)
@@ -93,11 +103,9 @@ struct Given {
 Given &given_of(ArrowArrayStream *stream) { return *static_cast<Given *>(stream->private_data); }
 
 int get_schema(ArrowArrayStream *stream, ArrowSchema *out) try {
-    const auto parts = std::make_shared<Parts<ArrowSchema>>();
+    const std::size_t columns = given_of(stream).specs.size();
+    const auto parts = std::make_shared<Parts<ArrowSchema>>(columns);
     parts->specs = given_of(stream).specs;
-    const std::size_t columns = parts->specs.size();
-    parts->children.resize(columns);
-    parts->dictionaries.resize(columns);
     for (std::size_t i = 0; i < columns; ++i) {
         const Spec &spec = parts->specs[i];
         ArrowSchema &child = parts->children[i];
@@ -106,11 +114,9 @@ int get_schema(ArrowArrayStream *stream, ArrowSchema *out) try {
         if (spec.is_dictionary) {
             child.dictionary = &parts->dictionaries[i];
             *child.dictionary = {"u", "", nullptr, 0, 0, nullptr, nullptr, nullptr, nullptr};
-            own(*child.dictionary, parts);
         }
-        own(child, parts);
-        parts->pointers.push_back(&child);
     }
+    own_children(parts);
     *out = {"+s",    "",      nullptr, 0, static_cast<std::int64_t>(columns), parts->pointers.data(),
             nullptr, nullptr, nullptr};
     own(*out, parts);
@@ -148,20 +154,14 @@ int next_piece(Given &given, ArrowArray *out) try {
         return 0;
     }
     PyObject *piece = PyList_GET_ITEM(given.pieces, given.next++);
-    const auto parts = std::make_shared<Parts<ArrowArray>>();
     const std::size_t columns = given.specs.size();
-    parts->children.resize(columns);
-    parts->dictionaries.resize(columns);
+    const auto parts = std::make_shared<Parts<ArrowArray>>(columns);
     parts->buffers.resize(columns);
     parts->words.resize(columns);
     parts->owner = Py_NewRef(piece);
     const auto rows = static_cast<std::int64_t>(PyLong_AsLongLong(PyTuple_GET_ITEM(piece, 0)));
     fill(*parts, given.specs, rows, PyTuple_GET_ITEM(piece, 1), PyTuple_GET_ITEM(piece, 2));
-    for (auto &child : parts->children) {
-        if (child.dictionary) own(*child.dictionary, parts);
-        own(child, parts);
-        parts->pointers.push_back(&child);
-    }
+    own_children(parts);
     *out = {rows,    0,       0,      1, static_cast<std::int64_t>(columns), parts->none.data(), parts->pointers.data(),
             nullptr, nullptr, nullptr};
     own(*out, parts);

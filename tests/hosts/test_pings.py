@@ -15,12 +15,13 @@ import pytest
 from tests.hosts.test_record_hosts import PROGRAM, Recording
 from tests.lib.ssh_hosts import SSHD, SshHosts
 
-from opline.capture.machine.pings import BURST, COLUMNS, FILE_NAME, Answerer, Peer, Pinger
+from opline.capture.machine.pings import BURST, Answerer, Peer, Pinger
 from opline.capture.machine.processes import boot_id
 from opline.cluster import pings
 from opline.cluster.hosts import Part
 from opline.cluster.network import Link, Network
 from opline.cluster.pair_clock import PairClock
+from opline.readers.pings import COLUMNS, FILE_NAME
 from opline_analyses.cli import main
 
 SECOND = 1_000_000_000

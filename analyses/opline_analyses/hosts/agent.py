@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from opline import __version__
-from opline.capture.machine.pings import FILE_NAME
 from opline.capture.machine.processes import start
 from opline.interpreter import python
+from opline.readers.pings import FILE_NAME
 from opline.scratch import scratch
 
 if TYPE_CHECKING:

@@ -3,27 +3,17 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from opline.readers.pings import FILE_NAME, End, read_pings
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Sequence
 
     from opline.cluster.hosts import Part
-
-FILE_NAME = "pings.csv"
-_TIMES = ("sent_ns", "received_ns", "replied_ns", "returned_ns")
-
-
-class End(NamedTuple):
-    """Which clock the times of one end are of: CLOCK_MONOTONIC of a boot, in a time namespace."""
-
-    host: str
-    boot_id: str
-    clock_offset_ns: int
 
 
 def has_pings(part: Part) -> bool:
@@ -42,7 +32,7 @@ class PingExchange:
         self.without: list[str] = []
         found: dict[tuple[str, str], list[np.ndarray]] = {}
         for part in parts:
-            for (own, peer), times in _read(_file_of(part)).items():
+            for (own, peer), times in read_pings(_file_of(part)).items():
                 a, b = _owner(own, [part]), _owner(peer, parts)
                 if a is None or b is None or a.name == b.name:
                     who = f"pings between {own.host} and {peer.host} are not used"
@@ -75,30 +65,6 @@ class PingExchange:
             if key[which] == host and len(both)
         ]
         return (int(min(t.min() for t in times)), int(max(t.max() for t in times))) if times else None
-
-
-def _read(path: Path) -> Mapping[tuple[End, End], np.ndarray]:
-    """Rows of four times by their two ends; a row that is not whole is left out."""
-    rows: dict[tuple[End, End], list[list[int]]] = {}
-    for row in _rows(path):
-        try:
-            own = End(row["host"], row["boot_id"], int(row["clock_offset_ns"]))
-            peer = End(row["peer"], row["peer_boot_id"], int(row["peer_clock_offset_ns"]))
-            times = [int(row[name]) for name in _TIMES]
-        except (KeyError, TypeError, ValueError):
-            continue
-        if times[0] <= times[3] and times[1] <= times[2]:
-            rows.setdefault((own, peer), []).append(times)
-    return {ends: np.array(found, dtype=np.int64) for ends, found in rows.items()}
-
-
-def _rows(path: Path) -> Iterator[dict[str, str]]:
-    try:
-        data = path.read_bytes()
-    except OSError:
-        return
-    whole = data[: data.rfind(b"\n") + 1].decode(errors="replace")
-    yield from csv.DictReader(whole.splitlines())
 
 
 def _owner(end: End, parts: Sequence[Part]) -> Part | None:

@@ -20,15 +20,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from opline.capture.machine.clocks import clock_offset_ns
 from opline.capture.machine.processes import boot_id
 from opline.errors import OplineError, UsageError
+from opline.readers.pings import COLUMNS, End
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-FILE_NAME = "pings.csv"
-COLUMNS = (
-    "host", "boot_id", "clock_offset_ns", "peer", "peer_boot_id", "peer_clock_offset_ns",
-    "sent_ns", "received_ns", "replied_ns", "returned_ns",
-)  # fmt: skip
 BURST = 8
 EVERY_NS = 100_000_000
 PATIENCE_S = 0.05  # for an answer
@@ -40,17 +36,9 @@ _MAGIC = b"oplping1"
 _MESSAGE = struct.Struct(f"!8s{_KEY_BYTES}sQqq16sq{_HOST_BYTES}s")
 
 
-class End(NamedTuple):
-    """Which clock a time is of. ``clock_offset_ns``: CLOCK_MONOTONIC minus that of the root time namespace."""
-
-    host: str
-    boot_id: str
-    clock_offset_ns: int
-
-    @classmethod
-    def here(cls) -> End:
-        """This process."""
-        return cls(socket.gethostname(), boot_id(), clock_offset_ns())
+def _here() -> End:
+    """The clock of this process."""
+    return End(socket.gethostname(), boot_id(), clock_offset_ns())
 
 
 class Peer(NamedTuple):
@@ -80,7 +68,7 @@ class Answerer:
     def __init__(self, address: str = "", port: int = 0) -> None:
         """Without an address all addresses of this host; port 0: any free one. Raises OplineError."""
         self._key = secrets.token_bytes(_KEY_BYTES)
-        end = End.here()
+        end = _here()
         self._end = uuid.UUID(end.boot_id).bytes, end.clock_offset_ns, end.host.encode()[:_HOST_BYTES]
         try:
             every = not address and socket.has_dualstack_ipv6()
@@ -185,7 +173,7 @@ def write_pings(pingers: Sequence[Pinger], descriptor: int, going_on: Callable[[
     """Pings each peer, and writes rows of COLUMNS. ``going_on``: waits so many seconds, and tells whether to go on.
     Raises OplineError.
     """
-    here = End.here()
+    here = _here()
     _write(descriptor, COLUMNS)
     while going_on(max(0.0, (min(p.next_ns for p in pingers) - time.monotonic_ns()) / 1e9)):
         for pinger in pingers:

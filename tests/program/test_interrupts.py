@@ -55,6 +55,7 @@ def interrupted(argv: list[str], number: signal.Signals, delay_s: float, tmp: Pa
 HELD = """
 import os, signal
 from opline_analyses.base import interrupts
+interrupts.WITHIN_S = 50  # three times take 0.3 s, and the thread that ends what does not end waits 0.4 s
 interrupts.install()
 try:
     with interrupts.held():

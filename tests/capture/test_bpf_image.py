@@ -15,7 +15,7 @@ import pytest
 from opline.capture.bpf import image, kept
 from opline.capture.bpf.bpf import Collector
 from opline.capture.bpf.image import Image, MapOf, c_type, with_maps
-from opline.capture.bpf.symbols import names
+from opline.capture.bpf.symbols import Symbols
 
 IMAGE = Image(
     (MapOf("events", 27, 0, 0, 1 << 16, 0, ""), MapOf("cpus", 2, 4, 16, 2, 1024, '["c", []]')),
@@ -99,7 +99,8 @@ def test_a_function_has_its_name(tmp_path: Path) -> None:
         "0000000000000000 T hidden\n0000000000001000 T begin\n0000000000001000 T alias\n0000000000001800 d data\n"
         "0000000000002000 t of_module\t[loop]\n"
     )
-    found = names([0x1000, 0x1FFF, 0x2004, 0xFFF], tmp_path / "symbols")
+    symbols = Symbols(tmp_path / "symbols")
+    found = {address: symbols.name(address) for address in (0x1000, 0x1FFF, 0x2004, 0xFFF)}
     assert found == {0x1000: "begin+0x0", 0x1FFF: "begin+0xfff", 0x2004: "of_module+0x4 [loop]", 0xFFF: "0xfff"}
 
 

@@ -251,6 +251,8 @@ class Collector:
             what = f"the kernel does not take the BPF program {_WALK}"
             self._walk = bridge.attempt(what, partial(bpf.load, f"request_{_WALK}"))
             bpf.maps["walks"].set(ctypes.c_uint32(0), ctypes.c_uint32(self._walk))
+        if OF_STACKS in programs.values() and self._stacks is not None:
+            self._stacks.know_functions()
         missing = [name for name in _NEEDED if name not in programs]
         if missing:
             raise OplineError(f"kernel {platform.release()} has no tracepoint {', '.join(missing)}")

@@ -18,7 +18,7 @@ from typing import Any
 from opline.capture.bpf import kernel
 from opline.capture.bpf.btf import Btf
 from opline.capture.bpf.loaded import Loaded
-from opline.capture.bpf.symbols import names
+from opline.capture.bpf.symbols import KALLSYMS, Symbols
 from opline.folder import TRACERS, Folder
 from opline.readers.causes import CAUSES, ENDS, cause_of, end_of
 from opline.readers.stacks import SCHEMA, VERSION
@@ -53,7 +53,7 @@ class WaitStacks:
         self._type = btf.tracepoint_type(TRACEPOINT)
         self.why: str | None = None
         self.definitions: dict[str, int] = {}
-        self._named: dict[int, str] = {}
+        self._symbols: Symbols | None = None
         self._written = 0  # so many stacks
         self._next_ns = 0  # when to look for new ones
         if self._type is None or not kernel.known_here():
@@ -71,6 +71,15 @@ class WaitStacks:
             self.why = f"it does not take the program: {error.strerror}"
             return False
         return True
+
+    def know_functions(self) -> None:
+        """Before the command starts: reading the kernel's symbols meanwhile takes a processor for 0.1 s, after which
+        the scheduler may place a traced thread and the worker of its device worse for seconds.
+        """
+        try:
+            self._symbols = Symbols()
+        except OSError as error:
+            self.why = f"{KALLSYMS}: {error.strerror}"
 
     def look(self, bpf: Loaded) -> None:
         """Write the file if there are new stacks, and the last time is long enough ago. Never raises."""
@@ -100,11 +109,10 @@ class WaitStacks:
         found: dict[int, dict[str, Any]] = {}
         stacks = list(bpf.maps["stacks"].values())
         cpus = list(bpf.maps["cpus"].values())
-        new = {address for stack in stacks for address in stack.frames if address} - self._named.keys()
-        if new:
-            self._named |= names(new)
+        symbols = self._symbols if self._symbols and not ended else Symbols()  # modules may have come
+        named = {address: symbols.name(address) for stack in stacks for address in stack.frames if address}
         for stack in stacks:
-            frames = [self._named[address] for address in stack.frames if address]
+            frames = [named[address] for address in stack.frames if address]
             frames = [frame for frame in frames if not frame.startswith(_OWN_FRAMES)]
             end, interrupt = end_of(frames)
             found[int(stack.number)] = {"cause": cause_of(frames), "end": end, "interrupt": interrupt, "frames": frames}

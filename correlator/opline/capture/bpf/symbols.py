@@ -3,33 +3,34 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
-from collections.abc import Iterable
 from pathlib import Path
 
 KALLSYMS = Path("/proc/kallsyms")
 _FUNCTIONS = b"tTwW"
+_NAME_AT = 19  # in a line: 16 digits, a blank, the kind, a blank
 
 
-def names(addresses: Iterable[int], file: Path = KALLSYMS) -> dict[int, str]:
-    """``symbol+0xoffset`` of each address, with ``[module]`` behind it if it is of one; the address itself if no symbol
-    is below it, or the kernel shows none. Raises OSError.
+class Symbols:
+    """The functions that the kernel and its modules have at the moment. Reading them takes 0.1 s of CPU.
+
+    Raises OSError.
     """
-    begins: dict[int, bytes] = {}
-    with file.open("rb") as lines:
-        for line in lines:
-            address, kind, name = line.split(b" ", 2)
-            if kind in _FUNCTIONS:
-                begins.setdefault(int(address, 16), name)
-    begins.pop(0, None)  # to whoever may not know them, all are 0
-    sorted_begins = sorted(begins)
-    return {address: _name(address, sorted_begins, begins) for address in set(addresses)}
 
+    def __init__(self, file: Path = KALLSYMS) -> None:
+        lines = file.read_bytes().split(b"\n")
+        begins = {int(line[:16], 16): line[_NAME_AT:] for line in reversed(lines) if line[17:18] in _FUNCTIONS and line}
+        begins.pop(0, None)  # to whoever may not know them, all are 0
+        self._begins = array("Q", sorted(begins))
+        self._names = [begins[begin] for begin in self._begins]
 
-def _name(address: int, sorted_begins: list[int], begins: dict[int, bytes]) -> str:
-    place = bisect_right(sorted_begins, address)
-    if not place:
-        return f"{address:#x}"
-    begin = sorted_begins[place - 1]
-    symbol, *module = begins[begin].decode(errors="replace").split()
-    return " ".join((f"{symbol}+{address - begin:#x}", *module))
+    def name(self, address: int) -> str:
+        """``symbol+0xoffset``, with ``[module]`` behind it if it is of one; the address itself if no symbol is below
+        it, or the kernel shows none.
+        """
+        place = bisect_right(self._begins, address)
+        if not place:
+            return f"{address:#x}"
+        symbol, *module = self._names[place - 1].decode(errors="replace").split()
+        return " ".join((f"{symbol}+{address - self._begins[place - 1]:#x}", *module))

@@ -269,8 +269,8 @@ def stage_statistics(
     """Statistics per stage of the trace under ``trace`` (OpStatistics::json in statistics/op_statistics.hpp), without
     any table of a run, with the ``population`` and the ``ops`` of the core's summary; and the losses that are not zero.
     Tainted ops count if ``tainted``; with ``classes`` only ops of these do; those of classes that begin like one of
-    ``without`` do where there are no others; other programs' with ``all_programs``, or where the recorded ones did
-    nothing. These two read the trace twice.
+    ``without`` do where there are no others, or all programs' ops count; other programs' with ``all_programs``, or
+    where the recorded ones did nothing. These two read the trace twice. ``without`` of what is given: what was applied.
 
     Raises OplineError.
     """
@@ -280,6 +280,7 @@ def stage_statistics(
     gaps = gaps_in(trace, recording, traces)
     plan = _plan(model, "pointer", _maps(trace, extents), gaps, recording)
     unreadable: Unreadable = ()
+    without = () if all_programs else tuple(without)
     while True:
         core = _core.Core(plan)
         core.keep_tables(())
@@ -296,11 +297,12 @@ def stage_statistics(
         left_out = bool(without and found["classes"]) and all(c.startswith(tuple(without)) for c in found["classes"])
         if alone and not left_out:
             break
-        all_programs, without = all_programs or not alone, () if alone else without
+        all_programs, without = all_programs or not alone, ()
         front, _why = choose(find_traces(trace), reader_wanted(reader))
     for message in done.messages:
         talk(message)
-    return found | {"population": done.summary.get("population"), "ops": done.summary["ops"]}, done.losses
+    summary = done.summary
+    return found | {"population": summary.get("population"), "ops": summary["ops"], "without": without}, done.losses
 
 
 def feed_csv(

@@ -147,6 +147,7 @@ def test_what_fios_options_say_is_due(options: dict[str, str], rates: dict[str, 
 def test_options_of_several_jobs_are_nobodys() -> None:
     assert options_in(["fio", "--rate_iops=5", "--bs", "4k"]) == {"rate_iops": "5", "bs": "4k"}
     assert options_in(["fio", "--rate_iops=5", "--name=b", "--rate_iops=6"]) == {}
+    assert options_in([]) == {}  # a recording of what ran already has no command
 
 
 def test_each_direction_has_its_own_schedule(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

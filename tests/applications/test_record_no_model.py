@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,42 @@ def test_without_system_calls_there_is_no_op_and_the_hint_is_about_block_events(
     run = tmp_path / "run"
     _record(run, "--no-calls", "--", "dd", "if=/dev/zero", f"of={tmp_path / 'file'}", "count=99", "conv=fsync")
     assert json.loads((run / "recording.json").read_text())["model"] is None
+    found = opline("stages", run, "--json")
+    assert "model: blocks, as the trace has block events alone" in found.stderr
+    assert json.loads(found.stdout)["ops"] > 0
+
+
+@pytest.mark.parametrize("command", ["why", "stages", "report", "ops"])
+def test_a_recording_of_what_runs_already_has_no_command_and_is_analysed(
+    command: str, tmp_path: Path, what_ran: Path
+) -> None:
+    opline(command, what_ran, *(["-o", tmp_path / "page.html"] if command == "report" else []))
+
+
+@pytest.fixture(scope="module")
+def what_ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = tmp_path_factory.mktemp("ran") / "run"
+    code = "import os,time\nwhile True: os.pwrite(1, b'x', 0); time.sleep(0.01)"
+    with (
+        (run.parent / "file").open("wb") as file,
+        subprocess.Popen([sys.executable, "-c", code], stdout=file) as process,
+    ):
+        try:
+            opline("record", "-o", run, "--sessiond", "private", "--pid", process.pid, "--duration", 1)
+        finally:
+            process.kill()
+    return run
+
+
+def test_a_killed_recorder_leaves_the_choice_of_a_model_to_what_it_promised(tmp_path: Path, what_ran: Path) -> None:
+    """The manifest of one that was killed names no model yet."""
+    run = tmp_path / "run"
+    shutil.copytree(what_ran, run, ignore=shutil.ignore_patterns("*.parquet", "manifest.json"))
+    manifest = json.loads((run / "recording.json").read_text())
+    (run / "recording.json").write_text(json.dumps(manifest | {"model": None, "state": "recording"}))
+    found = opline("stages", run, "--json", "--tainted")
+    assert "model: syscalls, as the trace has" in found.stderr
+    assert json.loads(found.stdout)["ops"] > 0
 
 
 def test_events_of_the_three_macros_are_of_the_model_generic(tmp_path: Path) -> None:

@@ -182,3 +182,6 @@ def test_a_command_that_does_nothing_watches_the_machine(cold: bool, tmp_path: P
     found = opline("hist", tmp_path / "run", "-d", f"{dev >> 20}:{dev & 0xFFFFF}", "--json")
     assert json.loads(found.stdout)["intervals"][0]["groups"][0]["count"] > 0
     assert "all programs of the machine are counted" in found.stderr
+    stages = json.loads(opline("stages", tmp_path / "run", "--json").stdout)
+    requests = json.loads(opline("stages", tmp_path / "run", "--class", "bio write", "--json").stdout)
+    assert stages["ops"] > requests["ops"] > 0  # whose calls are not recorded

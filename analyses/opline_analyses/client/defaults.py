@@ -39,7 +39,9 @@ def _among(run: Run) -> Selection:
     client = None if run.all_programs else report_of(run)
     if client is not None and (found := _clients(run, client)) is not None:
         return found
-    without = outside_of(run.manifest.get("recording"))
+    population = run.population
+    every = run.all_programs or (population is not None and not population.counts_alone)
+    without = () if every else outside_of(run.manifest.get("recording"))
     if not without:
         return Selection()
     classes: dict[str, int] = dict(
@@ -94,7 +96,8 @@ def _clients(run: Run, client: ClientReport) -> Selection | None:
 
 def outside_of(recording: Mapping[str, Any] | None) -> tuple[str, ...]:
     """How the classes begin that do not count where there are others. None, if calls can be missing: LTTng's kernel
-    domain does not show io_uring's, whose bios are all that there is of them.
+    domain does not show io_uring's, whose bios are all that there is of them. (Calls are the recorded programs' only:
+    where all programs count, so do all bios.)
     """
     return (BIO,) if recording is not None and recording.get("block_source") == "bpf" else ()
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import pairwise
 
 DIRECTIONS = ("read", "write", "trim")
 OPTIONS = ("rate", "rate_iops", "bs", "blocksize", "bsrange", "bssplit", "kb_base", "rate_process")
@@ -53,7 +54,7 @@ def rates_of(options: Mapping[str, str]) -> tuple[dict[str, float], str]:
 def options_in(words: list[str]) -> dict[str, str]:
     """fio's options on a command line that say something of rates; of what is given twice, as to several jobs, none."""
     found: dict[str, set[str]] = {}
-    for word, after in zip(words, [*words[1:], ""], strict=True):
+    for word, after in pairwise([*words, ""]):
         name, equals, value = word.lstrip("-").partition("=")
         if word.startswith("-") and name in OPTIONS:
             found.setdefault(name, set()).add(value if equals else after)

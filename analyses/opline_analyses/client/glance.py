@@ -59,9 +59,9 @@ def glance_lines(directory: Path, model: Model, event_count: int | None) -> Iter
         yield "the trace is long: opline stages counts its ops"
         return
     try:
-        without = outside_of(recording_of(directory))
-        found, losses = stage_statistics(directory / "trace", model, progress=False, without=without)
-        client = find_report(directory)
+        wish = outside_of(recording_of(directory))
+        found, losses = stage_statistics(directory / "trace", model, progress=False, without=wish)
+        without, client = found["without"], find_report(directory)
         counted = _counted(directory, model, found, without, client)
         population = population_in(found)
     except OplineError as error:

@@ -120,7 +120,6 @@ def _of_run(args: argparse.Namespace) -> int:
 
 def _of_trace(args: argparse.Namespace, trace: BareTrace) -> int:
     """Without a run: the core counts while it reads."""
-    without = outside_of(recording_of(trace.path))
     found, losses = stage_statistics(
         trace.path,
         trace.model,
@@ -128,12 +127,12 @@ def _of_trace(args: argparse.Namespace, trace: BareTrace) -> int:
         extents=args.extents,
         tainted=args.tainted,
         all_programs=args.all_programs,
-        without=without,
+        without=outside_of(recording_of(trace.path)),
     )
     entries = ledger.entries_of(losses)
     tell_losses(entries, found["ops"], recording_of(trace.path) is not None)
     tell_not_yours_of(trace.path, found, args.all_programs)
-    if line := outside_line(found["classes"], without):
+    if line := outside_line(found["classes"], found["without"]):
         talk(line)
     t = table_of(found, found["incomplete"], found["tainted"], args.run, model=args.model)
     write(args, result(t, tainted=args.tainted, spread=args.spread))

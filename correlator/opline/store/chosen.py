@@ -19,12 +19,15 @@ from opline.talk import talk
 from opline.values import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
 
     from opline.model import Model
 
 _CALLS = "syscalls"
-_OF_KERNEL = ("block", "syscall", "sched", "lttng_ust_*")  # providers that no application has
+_PROMISED_CALLS = "system_calls"  # opline/capture/directory/promises.py
+_OF_KERNEL = ("block", "syscall", "sched", "tcp", "lttng_ust_*")  # providers that no application has
+_COLLECTED = "syscall:"  # before the names of calls that opline's own collector records
 _QUEUED = ("*block_bio_queue", "block:bio_queue")
 _BLOCK = ("*block_rq_*", "*block_bio_*", "block:*")
 
@@ -36,10 +39,16 @@ class Choice(Value):
     why: str
 
 
-def names_in(traces: Sequence[str]) -> set[str]:
-    """The names of the events in these traces: of CTF all, of a file those that it begins with."""
+def names_in(traces: Sequence[str], recording: Mapping[str, Any] | None = None) -> set[str]:
+    """The names of the events in these traces: of CTF all, of a file those that it begins with. The collector of the
+    traces' ``recording`` declares system calls also where it was not asked for them.
+    """
     if os.path.isdir(traces[0]):
-        return {name for folder in traces for name in event_names(folder)}
+        names = {name for folder in traces for name in event_names(folder)}
+        promised = [one.get("what") for one in (recording or {}).get("promises", ())]
+        if promised and _PROMISED_CALLS not in promised:
+            names = {name for name in names if not name.startswith(_COLLECTED)}
+        return {name.removeprefix(_COLLECTED) for name in names}
     found = trace_format(traces[0])
     return found.names(head_of(traces[0])) if hasattr(found, "names") else set()
 
@@ -52,9 +61,11 @@ def _begins(model: Model) -> list[str]:
     return [event for rule in model.rules if rule.role in ("begin", "soft_begin") for event in rule.events]
 
 
-def chosen(traces: Sequence[str]) -> Choice | None:
-    """The model that the events leave; None where they leave none or several."""
-    names = names_in(traces)
+def chosen(traces: Sequence[str], recording: Mapping[str, Any] | None = None) -> Choice | None:
+    """The model that the events leave; None where they leave none or several. ``recording``: what `opline record` wrote
+    about them.
+    """
+    names = names_in(traces, recording)
     if not names:
         return None
     shipped = [load_model(name) for name in shipped_models()]

@@ -8,7 +8,7 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from opline.correlation import SCHEMA_VERSION, correlate, digest
+from opline.correlation import SCHEMA_VERSION, correlate, digest, recording_of
 from opline.errors import OplineError, UsageError
 from opline.model import load_model
 from opline.paths import is_recording, plain, recorded_model
@@ -87,7 +87,8 @@ def locate(
     choice = None
     if model is None:
         model = otherwise if os.path.isdir(traces[0]) else trace_format(traces[0]).MODEL
-        if otherwise is None and model in (None, BLOCKS_MODEL) and (choice := chosen(traces)) is not None:
+        wanted = otherwise is None and model in (None, BLOCKS_MODEL)
+        if wanted and (choice := chosen(traces, recording_of(trace))) is not None:
             model = choice.name
     if model is None:
         import shlex

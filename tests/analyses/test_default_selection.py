@@ -62,6 +62,41 @@ def test_the_ops_that_the_client_counts(tmp_path: Path, capfd: pytest.CaptureFix
     )
 
 
+def test_a_write_of_the_page_cache_is_the_call_not_what_is_written_back(tmp_path: Path) -> None:
+    run = RunBuilder()
+    for name, count in (("pwrite64", 100), ("bio write", 100), ("pread64", 3)):
+        ops_of(run, name, count)
+    run.write(tmp_path)
+    (tmp_path / "stdout.txt").write_text(fio(writes=100))
+    assert counted(tmp_path) == [("pwrite64", 100)]
+
+
+@pytest.mark.parametrize(("direction", "other"), [("reads", "write"), ("writes", "read")])
+def test_a_splice_is_what_the_client_calls_it(direction: str, other: str, tmp_path: Path) -> None:
+    run = RunBuilder()
+    for name, count in (("splice", 100), (other, 7)):
+        ops_of(run, name, count)
+    run.write(tmp_path)
+    (tmp_path / "stdout.txt").write_text(fio(**{direction: 100}))
+    assert counted(tmp_path) == [("splice", 100)]
+
+
+@pytest.mark.parametrize(("ns", "said"), [(44_900, True), (45_100, False)])
+def test_what_of_the_clients_mean_is_outside_of_the_ops(
+    ns: int, said: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """fio's posixaio has a queue of its own before the calls. Its look at the clock is no such time: up to 10 %."""
+    run = RunBuilder()
+    ops_of(run, "pread64", 100, ns=ns)
+    run.write(tmp_path)
+    (tmp_path / "stdout.txt").write_text(fio(reads=100))
+    counted(tmp_path)
+    line = (
+        "fio itself says a mean of 50 us: 5.1 us of it are outside of these ops, before they begin or after they end."
+    )
+    assert capfd.readouterr().err == (f"opline: {line}\n" if said else "")
+
+
 def test_its_syncs_count_though_the_client_has_them_apart(tmp_path: Path) -> None:
     run = RunBuilder()
     for name, count in (("pwrite64", 60), ("fsync", 59), ("read", 40)):

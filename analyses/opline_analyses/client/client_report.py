@@ -11,6 +11,8 @@ from opline_analyses.runs.selection import directions_of
 
 _LONGEST_NS = 86400 * 10**9  # a mean latency where the report says no run time
 _SLACK_S = 1.0  # a run time is rounded
+_OWN_SHARE = 0.1  # of a client's mean, which it may need for its own work around a call: two looks at a clock,
+_OWN_NS = 5_000  # and in any case so much
 DIRECTIONS = ("read", "write", "trim", "sync")
 
 
@@ -72,6 +74,13 @@ class ClientReport:
             bytes=None if None in moved else sum(n for n in moved if n is not None),
             rates={name: rate for name, rate in self.rates.items() if name in chosen},
         )
+
+    def outside_ns(self, mean_ns: float) -> float | None:
+        """How much of the tool's mean passes outside of the ops that it counts, whose mean is given: in a queue of its
+        own, mostly. None: no more than it takes to look at a clock.
+        """
+        outside_ns = self.mean_ns - mean_ns
+        return outside_ns if outside_ns > max(_OWN_SHARE * self.mean_ns, _OWN_NS) else None
 
     def fault(self) -> str | None:
         """What is impossible about it, in a line."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opline.talk import shown, talk
-from opline_analyses.base.text import count_of
+from opline_analyses.base.text import count_of, duration
 from opline_analyses.client.client_files import find_report
 from opline_analyses.client.clients_ops import clients_ops, other_ops
 from opline_analyses.runs.selection import ALL_CLASSES, BIO, Selection, directions_of, selection
@@ -81,12 +81,19 @@ def _clients(run: Run, client: ClientReport) -> Selection | None:
         talk(other_ops(client))
         return None
     which, classes = found.which, found.classes
+    (mean_ns,) = run.row(f"SELECT avg(latency_ns) FROM ops o WHERE o.complete AND ({which.where})", which.parameters)
+    outside_ns = None if mean_ns is None else client.outside_ns(mean_ns)
     if client.syncs and classes:
         known = run.rows("SELECT DISTINCT class FROM ops WHERE class IS NOT NULL ORDER BY class")
         syncs = [name for (name,) in known if directions_of(name, ["sync"])]
         which = which.or_classes(syncs)
         classes = sorted({*classes, *syncs})
     n, whole = run.row(f"SELECT count(*) FILTER ({which.where}), count(*) FROM ops o", which.parameters)
+    if outside_ns is not None:
+        talk(
+            f"{client.tool} itself says a mean of {duration(client.mean_ns)}: {duration(outside_ns)} of it are outside of"
+            " these ops, before they begin or after they end."
+        )
     if n == whole:
         return Selection()
     of = f" ({', '.join(map(shown, classes))})" if classes else ""

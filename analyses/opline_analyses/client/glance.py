@@ -140,6 +140,8 @@ def _ops(counted: _Counted, client: ClientReport | None, unseen: int) -> str:
         count = "" if client.count is None else f"{count_of(client.count, 'op')}, "
         text += f"; {client.tool} says {count}mean {duration(client.mean_ns)}"
         text += "" if p99 is None else f", p99 {duration(p99)}"
+        if not unseen and (outside_ns := client.outside_ns(t.latency.mean_ns)) is not None:
+            text += f", {duration(outside_ns)} of the mean outside of these ops"
         if unseen:
             text += f", until it takes the completion (of {count_of(unseen, 'op')} no event shows when)"
     if counted.others:

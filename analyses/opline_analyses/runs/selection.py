@@ -120,7 +120,10 @@ NEAR = 0.05
 BIO = "bio "  # begins the classes of block I/O that no system call of the program stands for
 NEAR_BIO = 0.005  # they are the machine's, and may be parts of the program's I/Os: its own where they are one to one
 # A client's direction in the names of classes, where it is not its own.
-WORDS = {"trim": ("trim", "discard"), "sync": ("fsync", "fdatasync", "sync_file_range")}
+WORDS = {
+    "trim": ("trim", "discard"), "sync": ("fsync", "fdatasync", "sync_file_range"),
+    "read": ("read", "splice"), "write": ("write", "splice"),
+}  # fmt: skip
 
 
 def directions_of(name: str, directions: Sequence[str]) -> list[str]:
@@ -157,19 +160,26 @@ def matching_classes(found: dict[str, int], counts: dict[str, int]) -> list[str]
     each class; ``counts``, the client's, by direction. None where none comes near.
 
     The run may hold more: a program reads its configuration too. Of the classes whose name has the direction in it
-    (pread64: read; of a trim discard), those whose number of complete ops comes nearest to the client's.
+    (pread64: read; of a trim discard), those whose number of complete ops comes nearest to the client's: of calls, if
+    these come near; the bios outside of calls may be what they wrote to the page cache.
     """
     chosen: set[str] = set()
     most_first = sorted(found.items(), key=lambda c: (-c[1], c[0]))
     for direction, count in counts.items():
         fitting = [(name, n) for name, n in most_first if directions_of(name, [direction])][:MOST_CLASSES]
-        subsets = (s for size in range(1, len(fitting) + 1) for s in combinations(fitting, size))
-        best = min(subsets, key=lambda s: (abs(sum(n for _, n in s) - count), len(s)), default=())
-        near = NEAR_BIO if any(name.startswith(BIO) for name, _ in best) else NEAR
-        if abs(sum(n for _, n in best) - count) > near * count:
+        calls = [of_class for of_class in fitting if not of_class[0].startswith(BIO)]
+        best = _nearest(calls, count, NEAR) or _nearest(fitting, count, NEAR_BIO)
+        if not best and count:
             return None
-        chosen.update(name for name, _ in best)
+        chosen.update(best)
     return sorted(chosen)
+
+
+def _nearest(classes: Sequence[tuple[str, int]], count: int, near: float) -> list[str]:
+    """Those that have the nearest number of ops together; none where that is not near."""
+    subsets = (s for size in range(1, len(classes) + 1) for s in combinations(classes, size))
+    best = min(subsets, key=lambda s: (abs(sum(n for _, n in s) - count), len(s)), default=())
+    return [name for name, _ in best] if abs(sum(n for _, n in best) - count) <= near * count else []
 
 
 def latency_limits(text: str) -> Limits:

@@ -91,8 +91,8 @@ def _clients(run: Run, client: ClientReport) -> Selection | None:
     n, whole = run.row(f"SELECT count(*) FILTER ({which.where}), count(*) FROM ops o", which.parameters)
     if outside_ns is not None:
         talk(
-            f"{client.tool} itself says a mean of {duration(client.mean_ns)}: {duration(outside_ns)} of it are outside of"
-            " these ops, before they begin or after they end."
+            f"{client.tool} itself says a mean of {duration(client.mean_ns)}: {duration(outside_ns)} of it are outside"
+            " of these ops, before they begin or after they end."
         )
     if n == whole:
         return Selection()

@@ -212,6 +212,48 @@ def test_options_are_texts_above_the_api_alone() -> None:
     assert below == set()
 
 
+#: What commands may call of the rooms below the API. Before a run is open: what an input is, which tables are needed,
+#: and what a terminal can show. Of several recordings: the sums of what an engine's workers give.
+BESIDE_THE_API = {
+    "block.io_filter.tables_needed", "client.client_files.find_log", "counts.collected.collect",
+    "counts.formats.oracle_trace", "counts.inputs.kind_as_asked", "counts.inputs.kind_of", "counts.inputs.refuse",
+    "pictures.heatmap_text.colours_wanted", "block.hist_result.buckets_of", "block.hist_result.unit_of",
+    "export.lami", "block.io_log.listing", "block.io_log.pairs", "client.defaults.narrows",
+    "client.defaults.outside_line", "client.defaults.outside_of", "client.client.read_report", "compare.gate",
+}  # fmt: skip
+OF_MANY = {
+    "hist": {
+        "block.io_filter", "block.hist_result.counting_buckets", "block.hist_result.summed", "block.hist_result.fitted",
+        "block.io_sources.source_of",
+    },
+    "iostat": {"block.iostat_result.table"},
+    "stages": {"ops.stage_text.result", "ops.stages.none_counts", "ops.stages.table_of"},
+    "why": {"why.of_many.result", "why.sets.rule_of"},
+    "compare": {
+        "compare.figures.figures_in", "compare.figures.read_baseline", "compare.figures.baseline_text",
+        "compare.plot.figure", "pictures.plot.save",
+    },
+}  # fmt: skip
+#: `opline view` serves a run for as long as a page asks: the room `view` does the work.
+VIEW = {"client.defaults.default_selection"}
+ANALYSES = ("infer", "intervals", "block", "ops", "pictures", "counts", "client", "compare", "why", "report", "export")
+
+
+def test_commands_call_the_api() -> None:
+    """A command has options and prints results: the work is a function of the API, so that Python has it as well.
+    Names of classes and constants (help texts list them) are free.
+    """
+    past: dict[str, set[str]] = {}
+    for path in (p for p in sources() if inside(module_name(p), "opline_analyses.commands")):
+        called = {target.removeprefix("opline_analyses.") for target in imports(path)}
+        of_rooms = {name for name in called if name.split(".")[0] in ANALYSES or name.startswith("runs.selection.")}
+        past[path.stem] = {name for name in of_rooms if not name.split(".")[-1][0].isupper()}
+    allowed = {name: BESIDE_THE_API | OF_MANY.get(name, set()) for name in past}
+    assert {name: found - allowed[name] for name, found in past.items() if found - allowed[name]} == {"view": VIEW}
+    used = set().union(*past.values())
+    assert BESIDE_THE_API.union(*OF_MANY.values()) <= used, "nothing calls these any more"
+
+
 @pytest.mark.parametrize("door", ["bt2", "bcc"])
 def test_one_file_imports(door: str) -> None:
     users = [path for path in sources() if any(inside(target, door) for target in imports(path))]

@@ -15,7 +15,7 @@ from urllib.request import urlopen
 import opline
 from opline.capture.sources.shims import shims
 from opline_analyses.command_map import GROUPS
-from opline_analyses.commands.export import FORMATS
+from opline_analyses.export.formats import FORMATS
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -14,7 +14,7 @@ from tests.lib.recorded import RunOf
 from opline import talk
 from opline_analyses.cli import load, main
 from opline_analyses.command_map import modules
-from opline_analyses.commands import export
+from opline_analyses.export.formats import BOTH, FORMATS
 
 GONE = "\r\x1b[K"
 
@@ -97,12 +97,12 @@ def test_a_terminal_that_gets_rows_has_no_line(
     assert ("\rlog" in terminal.getvalue()) is not rows_on_screen
 
 
-FORMATS = [name for name in export.FORMATS if name not in export.BOTH and name != "waits-speedscope"]
+ALONE = [name for name in FORMATS if name not in BOTH]
 
 
 @pytest.mark.parametrize(
     "command",
-    ["why", "coverage", "graph", "stages", "report", "log", "requests", *(f"export --to {name}" for name in FORMATS)],
+    ["why", "coverage", "graph", "stages", "report", "log", "requests", *(f"export --to {name}" for name in ALONE)],
 )
 def test_commands_tell_it_and_nothing_of_it_stays(
     command: str, terminal: Terminal, run_of: RunOf, tmp_path: Path

@@ -8,6 +8,7 @@ import importlib.util
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -95,6 +96,68 @@ def test_a_method_gives_what_the_command_prints(
             assert found.text() and "".join(found.json())
         assert found.arrow().num_rows == len(found) == len(printed.splitlines()) - 1
         assert list(found.df().columns) == list(found.names)
+
+
+@pytest.mark.parametrize(
+    ("words", "called"),
+    [
+        ("csv --slowest 5", lambda run, path: run.csv(path, slowest=5)),
+        ("csv --all --class read", lambda run, path: run.csv(path, incomplete=True, class_="read")),
+        ("csv --stages --limit 9", lambda run, path: run.csv(path, stages=True, limit=9)),
+        ("export --to chrome --limit 9", lambda run, path: run.export(path, "chrome", limit=9)),
+        ("export --to folded --class write", lambda run, path: run.export(path, "folded", class_="write")),
+        ("report --title T --until 0.7", lambda run, path: run.report(path, title="T", until=0.7)),
+        ("plot --title T", lambda run, path: run.plot(path, title="T")),
+        ("plot --op 3 --title T", lambda run, path: run.plot(path, op=3, title="T")),
+        ("plot --cdf --title T", lambda run, path: run.plot(path, cdf=True, title="T")),
+        ("pack --anonymous", lambda run, path: run.pack(path, anonymous=True)),
+    ],
+)
+def test_a_method_writes_the_file_of_the_command(demo: Correlated, tmp_path: Path, words: str, called: Any) -> None:
+    name, *options = words.split()
+    ending = "svg" if name == "plot" else "out"
+    by_command, by_method = tmp_path / f"command.{ending}", tmp_path / f"method.{ending}"
+    assert main([name, str(demo.path), *options, "-o", str(by_command)]) == 0
+    with opline.open(demo.path) as run:
+        called(run, by_method)
+    assert by_method.read_bytes() == by_command.read_bytes()
+
+
+def test_ops_are_listed_as_the_command_lists_them(demo: Correlated, capfd: pytest.CaptureFixture[str]) -> None:
+    words = ["ops", str(demo.path), "--slowest", "3", "--behind"]
+    capfd.readouterr()
+    assert main(words) == 0
+    printed = capfd.readouterr().out
+    assert main([*words, "--json"]) == 0
+    lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    with opline.open(demo.path) as run:
+        found = run.op_list(slowest=3, behind=True)
+        assert found.text() + "\n" == printed
+        assert json.loads(json.dumps(list(found.records()))) == lines
+        assert [op.op_id for op in found] == [line["op_id"] for line in lines]
+
+
+def test_the_graph_is_one_of_networkx(demo: Correlated) -> None:
+    with opline.open(demo.path) as run:
+        table = run.graph()
+    edges = {(row["source"], row["target"]): row["count"] for row in table.items()}
+    assert {(a, b): data["count"] for a, b, data in table.found.edges(data=True)} == edges != {}
+
+
+@pytest.mark.parametrize(
+    ("called", "said"),
+    [
+        (lambda run, path: run.export(path, "nothing"), "There is no format nothing."),
+        (lambda run, path: run.export(path, "chrome", against="typical"), 'against="typical" is for waits-folded'),
+        (lambda run, path: run.plot(path.with_suffix(".txt")), "the name must end in .png, .svg, .pdf."),
+        (lambda run, path: run.plot(path, run), "Other runs need cdf=True or stages=True."),
+        (lambda run, path: run.csv(path, nothing=1), "There is no option --nothing."),
+    ],
+)
+def test_a_file_that_cannot_be_is_one_line(demo: Correlated, tmp_path: Path, called: Any, said: str) -> None:
+    with opline.open(demo.path) as run, pytest.raises(UsageError, match=re.escape(said)):
+        called(run, tmp_path / "file.svg")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_results_of_one_run_do_not_change_each_other(demo: Correlated) -> None:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from opline_analyses.base.result_table import ResultTable
     from opline_analyses.block.hist_result import HistOptions
     from opline_analyses.block.io_log import Lines
+    from opline_analyses.counts.asked import Asked
+    from opline_analyses.counts.collected import Collected
+    from opline_analyses.counts.inputs import Kind
+    from opline_analyses.runs.query import Answer
     from opline_analyses.runs.run import Run
 
 ALL = IoFilters()
@@ -35,6 +39,34 @@ def hist(
     from opline_analyses.block.hist_result import HistOptions, result
 
     return result(run, filters, options or HistOptions(), interval_ns, count)
+
+
+def hist_of_counts(
+    found: Collected, *, interval_ns: int | None = None, count: int | None = None, style: str = "table", unit: str
+) -> ResultTable:
+    """The same of another tool's histograms, in its own intervals or those that end in the same ``interval_ns``. Raises
+    OplineError.
+    """
+    from opline_analyses.counts import histograms
+    from opline_analyses.counts.collected import grouped
+
+    shown = grouped(found, None if interval_ns is None else max(1, interval_ns // 1000), count)
+    return histograms.result(found, shown, style, unit)
+
+
+def hist_of_values(
+    kind: Kind,
+    given: Asked,
+    filters: IoFilters,
+    options: HistOptions,
+    *,
+    interval_ns: int | None = None,
+    count: int | None = None,
+) -> ResultTable:
+    """The same of another tool's latencies, which no I/O is known of. Raises OplineError."""
+    from opline_analyses.counts.histograms import of_values
+
+    return of_values(kind, given, filters, options, interval_ns, count)
 
 
 def iostat(
@@ -163,3 +195,18 @@ def losses(run: Run, filters: IoFilters = ALL) -> ResultTable:
     from opline_analyses.block.losses_result import chosen_of, result
 
     return result(run, chosen_of(run, filters))
+
+
+def sql(run: Run, query: str, filters: IoFilters = ALL, *, unrestricted: bool = False) -> Answer | None:
+    """What DuckDB's SQL says of the run's tables, of which the filters' one has only the rows that are meant; None of a
+    statement without rows. One statement that only asks, unless ``unrestricted``. The run is for this query alone:
+    its connection stays locked. Raises OplineError, and DuckDB's errors.
+    """
+    from opline_analyses.block.io_table import narrow
+    from opline_analyses.runs.functions import make_functions
+    from opline_analyses.runs.query import answer
+
+    run.con.make_views()
+    make_functions(run)
+    narrow(run, filters)
+    return answer(run, query, unrestricted)

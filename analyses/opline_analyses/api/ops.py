@@ -16,11 +16,13 @@ from opline_analyses.runs.selection import OpFilters
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+    from typing import BinaryIO
 
     from opline_analyses.base.result_table import ResultTable
     from opline_analyses.block.io_filter import IoFilters
     from opline_analyses.compare.figures import Figures
     from opline_analyses.compare.gate import Condition
+    from opline_analyses.ops.listing import OpListing
     from opline_analyses.runs.run import Run
 
 ALL = OpFilters()
@@ -119,6 +121,48 @@ def graph(run: Run, filters: OpFilters = ALL, *, tainted: bool = False) -> Resul
         from opline_analyses.ops.graph import edge_table, transition_graph
 
     return edge_table(transition_graph(run, default_selection(run, filters), tainted))
+
+
+def write_graph(graph: ResultTable, out: BinaryIO, *, form: str) -> None:
+    """Writes what ``graph`` gave as ``form``: dot, graphml, json (node-link), or a picture by Graphviz: svg, png, pdf.
+    Raises OplineError.
+    """
+    from opline_analyses.ops import graph as graphs
+
+    graphs.write_graph(graph.found, form, out)
+
+
+def graph_difference(a: ResultTable, b: ResultTable, *, names: Sequence[str]) -> ResultTable:
+    """What has changed from A to B, which ``graph`` gave: a row per edge, the largest change of time per op first.
+    ``names``: what the two runs are called. The changes were found.
+    """
+    from opline_analyses.ops.graph import change_table, difference
+
+    head = {"schema": "opline graph diff 1", "a": names[0], "b": names[1]}
+    return change_table(difference(a.found, b.found), head | {"ops": [one.found.graph["ops"] for one in (a, b)]})
+
+
+def listed(
+    run: Run,
+    filters: OpFilters = ALL,
+    *,
+    style: str = "default",
+    states: bool = False,
+    behind: bool = False,
+    unfold: bool = False,
+    most: int | None = None,
+) -> OpListing:
+    """Whole ops, one after another, each with its transitions, stages and block requests. ``style``: whose text; in
+    one of another tool only complete ops. ``states``: what the threads did; ``behind``: which other ops the threads
+    were at meanwhile; ``unfold``: every step of an op with many requests; ``most``: so many ops, where the filters
+    have no limit. Raises UsageError.
+    """
+    from opline_analyses.ops.listing import OpListing
+    from opline_analyses.runs.selection import selection
+
+    ranked = filters.slowest is not None or filters.sort is not None
+    which = (default_selection if ranked else selection)(run, filters)
+    return OpListing(run, which, style, states, behind, unfold, most)
 
 
 def interference(

@@ -7,11 +7,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opline.correlation import feed_csv, recording_of
-from opline.population import population_in
-from opline.reading import ReadAgainError
-from opline.store.run import BareTrace
+from opline.correlation import recording_of
 from opline.talk import talk
+from opline_analyses.api.files import csv, csv_of_trace
 from opline_analyses.client.client_files import find_log
 from opline_analyses.commands.common import (
     add_output,
@@ -25,13 +23,12 @@ from opline_analyses.commands.common import (
     tell_not_yours_of,
 )
 from opline_analyses.commands.options import add_filters, add_which, op_filters
-from opline_analyses.ops.op_csv import FIXED, collector, feed, write
+from opline_analyses.ops.op_csv import FIXED
 from opline_analyses.runs import ledger
 from opline_analyses.runs.notices import tell_losses
-from opline_analyses.runs.selection import selection
 
 if TYPE_CHECKING:
-    from opline.reading import Unreadable
+    from opline.store.run import BareTrace
 
 NAME = "csv"
 HELP = "one row per op, one column per stage"
@@ -79,10 +76,7 @@ def run(args: argparse.Namespace) -> int:
     some = op_filters(args).given or any(getattr(args, name) is not None for name in ("op", "limit", "client_log"))
     trace = None if some else bare_trace(args)
     if trace is not None and not any(map(find_log, _places(args, trace))):
-        status = _of_trace(args, trace, args.all_programs)
-        if status is None:
-            status = _of_trace(args, trace, all_programs=True)
-        return status or 0
+        return _of_trace(args, trace)
     return of_run(args, args.all, args.stages, args.client_log)
 
 
@@ -96,41 +90,18 @@ def _tell_left_out(incomplete: int) -> None:
         talk(f"left out: {incomplete} incomplete (--all writes them too).")
 
 
-def _of_trace(args: argparse.Namespace, trace: BareTrace, all_programs: bool) -> int | None:
-    """Without a run: the core makes the rows while it reads. None: the recorded programs did nothing, so that all
-    programs' ops are meant.
-    """
-    try:
-        return _by_one_reading(args, trace, all_programs)
-    except ReadAgainError as found:
-        return _by_one_reading(args, trace, all_programs, found.unreadable)
-
-
-def _by_one_reading(
-    args: argparse.Namespace, trace: BareTrace, all_programs: bool, unreadable: Unreadable = ()
-) -> int | None:
-    with collector(args.stages) as rows:
-        summary, losses = feed_csv(
-            trace.path,
-            trace.model,
-            rows,
-            incomplete=args.all,
-            reader=args.reader,
-            extents=args.extents,
-            all_programs=all_programs,
-            unreadable=unreadable,
-        )
-        population = population_in(summary)
-        if population is not None and not (all_programs or population.counts_alone):
-            return None
-        entries = ledger.entries_of(losses)
-        tell_losses(entries, summary["ops"], recording_of(trace.path) is not None)
-        tell_not_yours_of(trace.path, summary, args.all_programs)
-        if not args.all:
-            alone = population is not None and not all_programs
-            _tell_left_out(population.incomplete_ops if population and alone else summary["ops"]["incomplete"])
+def _of_trace(args: argparse.Namespace, trace: BareTrace) -> int:
+    """Without a run: the core makes the rows while it reads."""
+    with csv_of_trace(
+        trace, incomplete=args.all, stages=args.stages, reader=args.reader, extents=args.extents,
+        all_programs=args.all_programs,
+    ) as rows:  # fmt: skip
+        entries = ledger.entries_of(rows.losses)
+        tell_losses(entries, rows.summary["ops"], recording_of(trace.path) is not None)
+        tell_not_yours_of(trace.path, rows.summary, args.all_programs)
+        _tell_left_out(rows.left_out)
         with csv_output(args) as out:
-            write(rows, out, stages=args.stages)
+            rows.write(out)
     tell_gaps_of_trace(trace.path)
     check_losses(args, entries)
     return 0
@@ -139,20 +110,11 @@ def _by_one_reading(
 def of_run(args: argparse.Namespace, incomplete: bool, stages: bool = False, client_log: Path | None = None) -> int:
     """Writes the ops that the options choose, ``incomplete`` ones too; with ``stages`` a row per interval."""
     tables = ("ops", "stages", "links", "bios")
-    with collector(stages) as rows, opened(args, tables=tables) as opened_run:
-        which = selection(opened_run, op_filters(args))
-        if not incomplete:
-            (left_out,) = opened_run.row(
-                f"SELECT count(*) FROM ops o WHERE ({which.where}) AND NOT o.complete", which.parameters
-            )
-            _tell_left_out(left_out)
-            which = which.also("o.complete")
-        log = client_log or next(filter(None, map(find_log, opened_run.places())), None)
-        if log and not stages:
-            from opline_analyses.client.client_log import join_client_log
-
-            join_client_log(opened_run, log)
-        feed(opened_run, which, rows, stages=stages, client=log is not None)
+    with (
+        opened(args, tables=tables) as opened_run,
+        csv(opened_run, op_filters(args), incomplete=incomplete, stages=stages, client_log=client_log) as rows,
+    ):
+        _tell_left_out(rows.left_out)
         with csv_output(args) as out:
-            write(rows, out, stages=stages)
+            rows.write(out)
     return 0

@@ -4,21 +4,18 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import io
 import sys
-from typing import TYPE_CHECKING
+from functools import partial
 
-from opline.errors import OplineError, UsageError
+from opline.errors import UsageError
 from opline.talk import talk
+from opline_analyses.api.files import check_format, export
 from opline_analyses.base.files import complete_file, complete_folder, output_path
 from opline_analyses.base.text import count_of
 from opline_analyses.commands.common import add_run, opened
 from opline_analyses.commands.options import add_filters, add_which, op_filters
-from opline_analyses.runs.selection import selection
-
-if TYPE_CHECKING:
-    from opline_analyses.why.sets import Rule
+from opline_analyses.export.formats import BOTH, FOLDERS, FORMATS, MEDIA
 
 NAME = "export"
 STATUS_PART = 3  # the collector did not take all: as of a recording in which something is missing
@@ -29,14 +26,6 @@ LACKS = {
     "--sort": "each format has its own order",
     "--csv --json": "--to names the format; `opline csv` and `opline ops --json` have the same ops",
 }
-FORMATS = (
-    "perfetto", "chrome", "otlp", "otlp-json", "jaeger", "zipkin", "speedscope", "folded", "openmetrics", "arrow",
-    "ctf", "duckdb", "fio-iolog", "lami", "hgrm", "hlog", "waits-folded", "waits-speedscope", "pprof",
-)  # fmt: skip
-BOTH = ("waits-folded", "waits-speedscope", "pprof")  # have room for slow ops beside typical ones
-MEDIA = {"otlp": "application/x-protobuf", "otlp-json": "application/json"}
-# Of the extra `export` of setup.cfg, by the module that is missing without them.
-PACKAGES = {"perfetto": "perfetto", "opentelemetry": "opentelemetry-proto", "google": "opentelemetry-proto"}
 EXAMPLES = """\
 formats of single ops:
   perfetto     for https://ui.perfetto.dev: a track per thread with the stages, a
@@ -144,68 +133,55 @@ class _Said(argparse.Action):
 
 def _of_lami(args: argparse.Namespace) -> int:
     """Prints the results, of the part that --begin and --end mean."""
-    from opline_analyses.export import lami
     from opline_analyses.runs.wall_clock import offset_ns
 
     with opened(args) as opened_run:
         if args.test_compatibility:
             return 0
-        offset = offset_ns(opened_run) or 0
+        offset, filters = offset_ns(opened_run) or 0, op_filters(args)
         for name, at_ns in (("since", args.begin), ("until", args.end)):
             if at_ns is not None:  # zeros in front: an absolute time
-                setattr(args, name, f"{max(0, at_ns - offset):020d}")
+                filters = filters.replaced(**{name: f"{max(0, at_ns - offset):020d}"})
         out = io.BytesIO()
-        lami.write(opened_run, selection(opened_run, op_filters(args)), out)
+        export(opened_run, filters, to="lami", out=out)
     sys.stdout.write(out.getvalue().decode())
     return 0
 
 
-def _slow(args: argparse.Namespace) -> Rule:
-    """Which ops are slow: what --slowest and --latency say, which choose no ops then. Raises UsageError."""
-    from opline_analyses.why.sets import rule_of
-
-    if args.to not in BOTH:
+def _check(args: argparse.Namespace) -> None:
+    """Raises UsageError for options that do not go together."""
+    if args.output is None and args.send is None:
+        raise UsageError("one of -o FILE and --send URL is needed; only --to lami prints without one.")
+    if args.send and args.to not in MEDIA:
+        raise UsageError(f"--send is for --to {' and '.join(MEDIA)}: name a file with -o.")
+    if args.against and args.to not in BOTH:
         raise UsageError(f"--against is for --to {', '.join(BOTH)}.")
-    if args.slowest and args.latency:
+    if args.against and args.slowest and args.latency:
         raise UsageError("--against takes one of --slowest and --latency: they say which ops are slow.")
-    rule = rule_of(str(args.slowest or "1%"), args.latency)
-    args.slowest = args.latency = None
-    return rule
 
 
 def run(args: argparse.Namespace) -> int:
     """Writes the file, or sends the parts."""
     if args.to == "lami" and args.output is None:
         return _of_lami(args)
-    if args.output is None and args.send is None:
-        raise UsageError("one of -o FILE and --send URL is needed; only --to lami prints without one.")
-    if args.send and args.to not in MEDIA:
-        raise UsageError(f"--send is for --to {' and '.join(MEDIA)}: name a file with -o.")
-    more = (_slow(args),) if args.against else ()
-    try:
-        module = importlib.import_module(f"opline_analyses.export.{args.to.replace('-', '_')}")
-    except ModuleNotFoundError as error:
-        package = PACKAGES.get((error.name or "").partition(".")[0])
-        if package is None:
-            raise
-        raise OplineError(f"--to {args.to} needs the Python package {package}: pip install 'opline[export]'") from None
+    _check(args)
+    check_format(args.to)
+    filters, slow = op_filters(args), None
+    if args.against:  # which ops are slow is what --slowest and --latency say, and these choose no ops then
+        slow, filters = (str(args.slowest or "1%"), args.latency), filters.replaced(slowest=None, latency=None)
+    write = partial(export, filters=filters, to=args.to, slow=slow)
     with opened(args) as opened_run:
-        which = selection(opened_run, op_filters(args))
         if args.send:
-            from opline_analyses.base.post import Collector  # 20 ms to import: only where it is asked for
-
-            target = Collector(args.send, MEDIA[args.to])
-            ops = module.write(opened_run, which, target)
-            if target.rejected or target.reason:
-                why = f": {target.reason}" if target.reason else ""
-                talk(f"{args.send} rejected {count_of(target.rejected, 'span')} of these {count_of(ops, 'op')}{why}")
-                return STATUS_PART if target.rejected else 0
-        elif hasattr(module, "write_folder"):
+            found = write(opened_run, send=args.send)
+        elif args.to in FOLDERS:
             with complete_folder(args.output) as folder:
-                ops = module.write_folder(opened_run, which, folder)
+                found = write(opened_run, folder=folder)
         else:
             with complete_file(args.output) as out:
-                ops = module.write(opened_run, which, out, *more)
-    counted = f"{ops} ops" if (of := getattr(module, "COUNTED", None)) is None else count_of(ops, of)
-    talk(f"{'sent to' if args.send else 'wrote'} {args.send or args.output}: {counted}")
+                found = write(opened_run, out=out)
+        if found.rejected or found.reason:
+            why = f": {found.reason}" if found.reason else ""
+            talk(f"{args.send} rejected {count_of(found.rejected, 'span')} of these {found.counted}{why}")
+            return STATUS_PART if found.rejected else 0
+    talk(f"{'sent to' if args.send else 'wrote'} {args.send or args.output}: {found.counted}")
     return 0

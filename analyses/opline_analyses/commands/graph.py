@@ -7,7 +7,6 @@ import argparse
 
 from opline import memory
 from opline.errors import UsageError
-from opline_analyses.client.defaults import default_selection
 from opline_analyses.commands.common import add_output, add_run, add_safe_cells, add_table, opened, output, write
 from opline_analyses.commands.options import add_filters, add_slowest, add_tainted, op_filters
 
@@ -64,7 +63,7 @@ def _format(args: argparse.Namespace) -> str:
 def run(args: argparse.Namespace) -> int:
     """Writes the graph or the difference."""
     memory.keep_little()
-    from opline_analyses.ops.graph import change_table, difference, edge_table, transition_graph, write_graph
+    from opline_analyses.api.ops import graph, graph_difference, write_graph
     from opline_analyses.runs.database import bounded
 
     form = _format(args)
@@ -76,21 +75,16 @@ def run(args: argparse.Namespace) -> int:
         graphs = []
         for path in args.diff:
             with opened(args, path=path, whose=f"{path}: ") as opened_run, bounded(opened_run.con):
-                graphs.append(
-                    transition_graph(opened_run, default_selection(opened_run, op_filters(args)), args.tainted)
-                )
-        changes = difference(*graphs)
-        head = {"schema": "opline graph diff 1", "a": args.diff[0], "b": args.diff[1]}
-        head |= {"ops": [g.graph["ops"] for g in graphs]}
-        write(args, change_table(changes, head), form)
+                graphs.append(graph(opened_run, op_filters(args), tainted=args.tainted))
+        write(args, graph_difference(*graphs, names=args.diff), form)
         return 0
     if args.run is None:
         raise UsageError("opline graph needs a RUN, or --diff A B.")
     with opened(args) as opened_run, bounded(opened_run.con):
-        graph = transition_graph(opened_run, default_selection(opened_run, op_filters(args)), args.tainted)
+        found = graph(opened_run, op_filters(args), tainted=args.tainted)
         if form in ("text", "csv"):
-            write(args, edge_table(graph), form)
+            write(args, found, form)
         else:
             with output(args.output) as out:
-                write_graph(graph, form, out)
+                write_graph(found, out, form=form)
     return 0

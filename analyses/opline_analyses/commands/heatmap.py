@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 from opline.errors import UsageError
 from opline.readers.registry import COUNTS
 from opline.talk import talk
+from opline_analyses.api.heatmap import cells, check, heatmap, heatmap_of_counts, heatmap_of_values
 from opline_analyses.base.files import STDOUT
-from opline_analyses.base.quantities import DURATIONS, round_up
 from opline_analyses.base.result_table import json_text
 from opline_analyses.base.screen import WIDTH
-from opline_analyses.block import io_filter
 from opline_analyses.commands.arguments import positive
 from opline_analyses.commands.common import add_form, add_run, csv_output, opened, output
 from opline_analyses.commands.latencymap import add_latencymap, arguments
@@ -25,12 +24,12 @@ from opline_analyses.commands.latencymap import run as run_latencymap
 from opline_analyses.commands.options import add_io_filters, io_filters
 from opline_analyses.commands.other_inputs import add_inputs, asked_of, counts_of, interval_of_oracle, without_ios
 from opline_analyses.counts.inputs import kind_as_asked
-from opline_analyses.pictures import heatmap_of
 from opline_analyses.pictures.heatmap_of import HeatmapOptions
 
 if TYPE_CHECKING:
-    from opline_analyses.counts.inputs import Kind
-    from opline_analyses.pictures.heatmap import Line, Map
+    from collections.abc import Mapping
+
+    from opline_analyses.api.heatmap import Heatmap
 
 NAME = "heatmap"
 HELP = "latency, size or offset of all I/Os over time: terminal or SVG"
@@ -119,49 +118,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_form(parser, csv="the cells as CSV, nanoseconds or bytes", json="the cells as JSON, nanoseconds or bytes")
 
 
-def _of_values(args: argparse.Namespace, kind: Kind, columns: int, number: int) -> Map:
-    """The map of single latencies, which no I/O is known of; its times are shown from the first."""
-    from opline_analyses.block.io_series import Series, round_interval
-    from opline_analyses.counts.formats import two_columns
-    from opline_analyses.intervals.intervals import Grid, Tally
-    from opline_analyses.pictures.heatmap import Measure, check_columns, map_of, percents, scale_of
-
-    without_ios(args, kind, ("compat", "minlat", "maxlat", "steplat", "rows", "percentiles"))
-    if kind is two_columns:
-        batch = two_columns.rows(asked_of(args))
-        measure = Measure("Latency", "", args.unit or "", two_columns.THOUSANDTHS, known=False)
-    else:
-        batch, _ = kind.read(asked_of(args))
-        measure = heatmap_of.measure_of(heatmap_options(args))
-    first, length = int(batch.at_ns.min()), int(batch.at_ns.max()) - int(batch.at_ns.min()) + 1
-    asked = heatmap_options(args)
-    step = heatmap_of.stepsec(asked) or round_interval(length, columns)
-    last = -(-length // step) - 1
-    if args.maxcol is not None:
-        last = min(last, args.maxcol - 1)
-    check_columns(last + 1)
-
-    def bound(name: str) -> int | None:
-        text = None if measure.known else getattr(args, name)
-        return heatmap_of.number_of(asked, name, asked.units) if text is None else two_columns.value(text, f"--{name}")
-
-    log = asked.logarithmic
-    least = int(batch.values.min()) if log and args.minlat is None else 0
-    low, high = bound("minlat") or least, bound("maxlat")
-    most = int(batch.values.max()) if high is None else high - 1
-    rise = bound("steplat")
-    if rise is None and args.rows is None:
-        rise = round_up(-(-(max(most, low) - low + 1) // number))
-    bounded = args.minlat is not None or int(batch.values.min()) < low, high is not None
-    scale = scale_of(low, max(most, low), number, rise, log, bounded, measure.scale)
-    tally = Tally(Grid(first, step), scale.buckets)
-    tally.add(batch)
-    lines: tuple[Line, ...] = ()
-    if args.percentiles is not None:
-        lines = two_columns.percentiles(batch, first, step, last, percents(args.percentiles))
-    return map_of(tally, Series(tally.grid, 0, last, first), scale, measure, lines)
-
-
 def _is_picture(args: argparse.Namespace) -> bool:
     """Whether the output is a file of this kind, also where the shell has opened it: > x.svg."""
     path = args.output
@@ -188,29 +144,17 @@ def run(args: argparse.Namespace) -> int:
         return _of_run(args)
     args.stepsec = interval_of_oracle(args, kind) or args.stepsec
     picture = _is_picture(args) and not args.csv
-    maps: list[tuple[str, Map]]
     if kind.HAS == COUNTS:
-        maps = _of_counts(args, kind)
+        without_ios(args, kind, ("compat",))
+        maps = heatmap_of_counts(counts_of(args, kind), io_filters(args), heatmap_options(args))
         if picture and len(maps) > 1:
             raise UsageError(f"{args.run} has {len(maps)} groups: a picture is of one. Draw them in the terminal.")
     else:
-        maps = [("", _of_values(args, kind, 110 if picture else 66, args.rows or (50 if picture else 16)))]
-    write(args, None, dict(maps), picture)
+        without_ios(args, kind, ("compat", "minlat", "maxlat", "steplat", "rows", "percentiles"))
+        given, asked = asked_of(args), heatmap_options(args)
+        maps = heatmap_of_values(kind, given, io_filters(args), asked, as_picture=picture)
+    write(args, maps, picture)
     return 0
-
-
-def _of_counts(args: argparse.Namespace, kind: Kind) -> list[tuple[str, Map]]:
-    """A map for each group of another tool's histograms."""
-    from opline_analyses.counts.picture import maps_of
-
-    without_ios(args, kind, ("compat",))
-    found = counts_of(args, kind)
-    args.unit = args.unit or found.unit
-    if args.unit not in DURATIONS:
-        raise UsageError(f"--unit {args.unit}: one of ns, us, ms, s.")
-    if args.title is None and found.label:
-        args.title = f"Latency Heat Map: {found.label}"
-    return maps_of(found, heatmap_of.stepsec(heatmap_options(args)), args.maxcol, args.unit)
 
 
 def _of_run(args: argparse.Namespace) -> int:
@@ -222,31 +166,27 @@ def _of_run(args: argparse.Namespace) -> int:
     if args.per_device and picture and args.output is None:
         raise UsageError("--per-device writes a picture for each device: name them with -o FILE.svg.")
     asked, filters = heatmap_options(args), io_filters(args)
-    measure = heatmap_of.measure_of(asked)
+    check(asked)
     width = os.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
     with opened(args, tables=tables_needed(filters)) as opened_run:
-        rows, found = heatmap_of.maps_of_run(opened_run, filters, asked, measure, picture, width)
-        write(args, rows, found, picture)
+        write(args, heatmap(opened_run, filters, asked, as_picture=picture, width=width), picture)
     return 0
 
 
-def write(args: argparse.Namespace, rows: io_filter.Rows | None, maps: dict[str, Map], picture: bool) -> None:
+def write(args: argparse.Namespace, maps: Mapping[str, Heatmap], picture: bool) -> None:
     """The maps by their groups' names, in the form that is asked for; of several devices a picture each."""
     if picture and getattr(args, "per_device", False):
-        for name, heatmap in maps.items():
+        for name, one in maps.items():
             path = args.output.with_stem(f"{args.output.stem}-{re.sub(r'[^A-Za-z0-9.]+', '_', name)}")
             with output(path) as out:
-                out.write(drawn(args, rows, heatmap, name, picture).encode())
+                out.write(drawn(args, one, picture).encode())
             talk(f"wrote {path}")
         return
     with csv_output(args) if args.csv else output(args.output) as out:
         if args.csv:
-            from opline_analyses.pictures.heatmap_cells import table
-
-            out.writelines(piece.encode() for piece in table(maps).csv())
+            out.writelines(piece.encode() for piece in cells(maps).csv())
         else:
-            for name, heatmap in maps.items():
-                out.write(drawn(args, rows, heatmap, name, picture).encode())
+            out.writelines(drawn(args, one, picture).encode() for one in maps.values())
 
 
 def heatmap_options(args: argparse.Namespace) -> HeatmapOptions:
@@ -256,19 +196,12 @@ def heatmap_options(args: argparse.Namespace) -> HeatmapOptions:
     return HeatmapOptions(source=source, **{name: getattr(args, name) for name in names})
 
 
-def drawn(args: argparse.Namespace, rows: io_filter.Rows | None, heatmap: Map, device: str, picture: bool) -> str:
+def drawn(args: argparse.Namespace, one: Heatmap, picture: bool) -> str:
     """The map in the form that is asked for."""
-    asked = heatmap_options(args)
     if args.json:
-        from opline_analyses.pictures.heatmap_cells import document
-
-        return json_text(document(heatmap))
+        return json_text(one.record())
     if picture:
-        return heatmap_of.picture(asked, io_filters(args), rows, heatmap, device)
-    from opline.talk import shown
-    from opline_analyses.pictures.heatmap_text import colours_wanted, lines
+        return one.svg()
+    from opline_analyses.pictures.heatmap_text import colours_wanted
 
-    colours = colours_wanted(args.color, args.output is None and sys.stdout.isatty())
-    one = rows.source.one if rows is not None else "event"
-    text = lines(heatmap, colours, args.map == "waited", one, shown(asked.titled(heatmap, device)))
-    return "".join(f"{line.rstrip() if colours == 'never' else line}\n" for line in text)
+    return one.text(colours_wanted(args.color, args.output is None and sys.stdout.isatty()))

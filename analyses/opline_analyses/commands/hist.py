@@ -15,7 +15,6 @@ from opline_analyses.block.hist_result import (
     buckets_of,
     counting_buckets,
     summed,
-    table,
     unit_of,
 )
 from opline_analyses.commands.common import add_form, add_intervals, add_run, interval_ns, opened, write
@@ -159,37 +158,22 @@ def hist_options(args: argparse.Namespace) -> HistOptions:
 
 def _of_counts(args: argparse.Namespace, kind: Kind) -> int:
     """Prints another tool's histograms."""
-    from opline_analyses.counts import histograms
-    from opline_analyses.counts.collected import grouped
+    from opline_analyses.api.block import hist_of_counts
 
     without_ios(args, kind)
     interval = interval_ns(args)
     found = counts_of(args, kind)
     unit = str(args.unit or ("ms" if args.style == "iolatency" else found.unit))
-    shown = grouped(found, None if interval is None else max(1, interval // 1000), args.count)
-    write(args, histograms.result(found, shown, args.style, unit))
+    write(args, hist_of_counts(found, interval_ns=interval, count=args.count, style=args.style, unit=unit))
     return 0
 
 
 def _of_values(args: argparse.Namespace, kind: Kind) -> int:
     """Prints the histograms of single latencies, which no I/O is known of."""
-    from opline_analyses.base.quantities import Limits
-    from opline_analyses.block.io_series import Series, told
-    from opline_analyses.block.io_sources import Source
-    from opline_analyses.intervals.intervals import Grid, Tally, number_of_intervals
+    from opline_analyses.api.block import hist_of_values
 
     without_ios(args, kind, ("buckets",))
-    asked, filters = hist_options(args), io_filters(args)
-    unit = unit_of(asked)
-    buckets, interval = buckets_of(asked, unit), interval_ns(args)
-    batch, one = kind.read(asked_of(args))
-    first, last = int(batch.at_ns.min()), int(batch.at_ns.max())
-    step = interval or last - first + 1
-    number = number_of_intervals(last - first + 1, step, args.count)
-    series = Series(Grid(first, step), 0, number - 1, first)
-    tally = Tally(series.grid, buckets)
-    tally.add(batch)
-    rows = io_filter.Rows(Source(one + "s", "", one, "latency"), "", (), Limits(), io_filter.Window(), first, last)
-    counted = summed(list(told(tally, series))) if asked.sums else list(told(tally, series))
-    write(args, table(None, asked, filters, Histograms(counted, series, buckets, unit, rows)))
+    asked, interval = hist_options(args), interval_ns(args)
+    given = asked_of(args)
+    write(args, hist_of_values(kind, given, io_filters(args), asked, interval_ns=interval, count=args.count))
     return 0

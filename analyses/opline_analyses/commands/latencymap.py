@@ -9,13 +9,12 @@ import argparse
 import re
 import sys
 import time
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from opline.errors import OplineError, UsageError
 from opline.readers.registry import COUNTS
-from opline_analyses.base.quantities import DURATIONS, duration_ns, seconds
-from opline_analyses.block import io_filter
+from opline_analyses.base.quantities import DURATIONS, duration_ns
 from opline_analyses.commands.arguments import finite
 from opline_analyses.commands.common import opened, output
 from opline_analyses.commands.options import io_filters
@@ -25,9 +24,7 @@ from opline_analyses.counts.inputs import kind_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from opline_analyses.counts.inputs import Kind
-    from opline_analyses.counts.screen import Column
-    from opline_analyses.intervals.intervals import Cell, Cells
+    from opline_analyses.counts.screen import Column, Screen
 
 _SHORT = {"-n": "--num_records", "-d": "--debug_level"}
 FRAME_S = 0.1
@@ -113,92 +110,34 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _drawn(screen: object) -> bytes:
+def _drawn(screen: Screen) -> bytes:
     from opline.talk import shown
-    from opline_analyses.counts.screen import Screen
 
-    assert isinstance(screen, Screen)
     lines = list(screen.lines())
     safe = [shown(line) if line.startswith(("Sample num:", "Label:")) else line for line in lines]
     return "".join(f"{line}\n" for line in safe).encode()
 
 
 def _columns(args: argparse.Namespace) -> Iterator[Column]:
+    from opline_analyses.api.heatmap import latencymap, latencymap_of
+    from opline_analyses.block.io_filter import tables_needed
+
     kind = kind_of(args.run)
-    if kind is None:
-        yield from _of_run(args)
-    elif kind.HAS == COUNTS:
+    if kind is not None and kind.HAS == COUNTS:
         without_ios(args, kind, ("compat",))
-        yield from _of_counts(args, kind)
-    else:
+        yield from latencymap_of(kind, asked_of(args))
+        return
+    if kind is not None:
         args.stepsec = interval_of_oracle(args, kind) or args.stepsec
         without_ios(args, kind, ("compat",))
-        yield from _of_values(args, kind)
-
-
-def _of_counts(args: argparse.Namespace, kind: Kind) -> Iterator[Column]:
-    from opline_analyses.counts.screen import column_of, empty_column
-    from opline_analyses.counts.snapshot import intervals
-
-    snapshots = kind.read(asked_of(args))
-    first = next(snapshots, None)
-    if first is None:
-        return
-    if first.cumulative:
-        yield empty_column(first)
-    for interval in intervals(chain([first], snapshots)):
-        yield column_of(interval)
-
-
-def _step_ns(args: argparse.Namespace) -> int:
-    step = duration_ns(args.stepsec, "--stepsec") if args.stepsec is not None else DURATIONS["s"]
-    if step <= 0:
+    unit, step = args.unit or "us", DURATIONS["s"]
+    if unit not in ("ns", "us", "ms"):
+        raise UsageError(f"--unit {unit}: --style latencymap counts in ns, us or ms.")
+    if args.stepsec is not None and (step := duration_ns(args.stepsec, "--stepsec")) <= 0:
         raise UsageError("--stepsec must be more than 0.")
-    return step
-
-
-def _column(args: argparse.Namespace, cells: Cells, step_ns: int, end: str, label: str) -> Column:
-    """Of latencies one by one: bucket B has B to 2 B, and time waited is exact."""
-    from opline_analyses.counts.screen import Column
-
-    unit = args.unit or "us"
-    found = Column(unit, delta_us=step_ns // 1000, date=f"{end} s", label=label)
-    for (_, place), cell in cells.items():
-        exact: Cell = cell
-        rate = step_ns / 1e9
-        found.add(max(0, place - 1), exact.count / rate, exact.total / DURATIONS[unit] / rate)
-    return found
-
-
-def _unit_ns(args: argparse.Namespace) -> int:
-    if (args.unit or "us") not in ("ns", "us", "ms"):
-        raise UsageError(f"--unit {args.unit}: --style latencymap counts in ns, us or ms.")
-    return DURATIONS[args.unit or "us"]
-
-
-def _of_run(args: argparse.Namespace) -> Iterator[Column]:
-    from opline_analyses.block.io_filter import tables_needed
-    from opline_analyses.block.io_series import count_rows, series_of, told
-    from opline_analyses.intervals.buckets import PowerOfTwo
-
-    buckets, step = PowerOfTwo(_unit_ns(args)), _step_ns(args)
-    with opened(args, tables=tables_needed(io_filters(args))) as opened_run:
-        rows = io_filter.rows_of(opened_run, io_filters(args))
-        series = series_of(rows, step, args.maxcol)
-        label = f"{rows.source.name} {rows.source.measured}"
-        for index, cells in told(count_rows(opened_run, rows, series, buckets), series):
-            yield _column(args, cells, step, series.shown(index + 1), label)
-
-
-def _of_values(args: argparse.Namespace, kind: Kind) -> Iterator[Column]:
-    from opline_analyses.intervals.buckets import PowerOfTwo
-    from opline_analyses.intervals.intervals import Grid, Tally, number_of_intervals
-
-    buckets, step = PowerOfTwo(_unit_ns(args)), _step_ns(args)
-    batch, one = kind.read(asked_of(args))
-    first = int(batch.at_ns.min())
-    number = number_of_intervals(int(batch.at_ns.max()) - first + 1, step)
-    tally = Tally(Grid(first, step), buckets)
-    tally.add(batch)
-    for index, cells in tally.intervals(0, number - 1):
-        yield _column(args, cells, step, seconds((index + 1) * step, 3), f"{one}s")
+    if kind is not None:
+        yield from latencymap_of(kind, asked_of(args), unit=unit, step_ns=step)
+        return
+    filters = io_filters(args)
+    with opened(args, tables=tables_needed(filters)) as opened_run:
+        yield from latencymap(opened_run, filters, unit=unit, step_ns=step, most=args.maxcol)

@@ -8,24 +8,14 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from opline.errors import OplineError, UsageError
-from opline.model import (
-    Model,
-    Problem,
-    asked_fields,
-    check_text,
-    check_trace,
-    format_problem,
-    load_model,
-    read_text,
-    shipped_models,
-)
+from opline.errors import UsageError
+from opline.model import Problem, format_problem
 from opline.talk import shown, talk
+from opline_analyses.api import models
 from opline_analyses.base.quantities import seconds_given
 from opline_analyses.base.result_table import json_text
 from opline_analyses.commands.arguments import processor_share
 from opline_analyses.commands.vocabulary import CHOICE, FILTERS
-from opline_analyses.runs.run import Run, open_run
 
 _DURATION_S = 3.0
 _BUDGET = 0.5  # of a processor's time, for so long
@@ -105,21 +95,18 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Does what the sub-command says."""
     if args.what == "list":
-        models = [load_model(name) for name in shipped_models()]
-        width = max((len(model.name) for model in models), default=0)
-        for model in models:
+        found = models.shipped()
+        width = max((len(model.name) for model in found), default=0)
+        for model in found:
             print(shown(f"{model.name:{width}}  {model.title}"))
     elif args.what == "show":
-        sys.stdout.write(load_model(args.model).text)
+        sys.stdout.write(models.load(args.model).text)
     elif args.what == "new":
-        from opline.capture.probes.offers import offers
-        from opline.capture.probes.template import template
-
-        sys.stdout.write(template(offers(args.program), args.program.name))
+        sys.stdout.write(models.new(args.program))
     elif args.what == "infer":
         sys.stdout.write(_inferred(args))
     elif args.what == "compile":
-        sys.stdout.write(json_text(load_model(args.model).plan(args.match), ascii=False))
+        sys.stdout.write(json_text(models.load(args.model).plan(args.match), ascii=False))
     else:
         return _lint(args.model, args.trace)
     return 0
@@ -133,65 +120,20 @@ def _inferred(args: argparse.Namespace) -> str:
     if not args.duration > 0:
         raise UsageError("--duration is a number of seconds above 0.")
     if args.pid is None:
-        from opline_analyses.infer import infer
-
-        return infer(args.trace)
-    from opline_analyses.infer.running import infer_running
-
-    return infer_running(args.pid, args.functions, args.duration, args.probe_budget, talk)
+        return models.infer(args.trace)
+    return models.infer_running(
+        args.pid, functions=args.functions, duration_s=args.duration, budget=args.probe_budget, tell=talk
+    )
 
 
 def _lint(name_or_path: str, trace: str | None) -> int:
-    text, name, path = read_text(name_or_path)
-    model, problems = check_text(text, name, path)
+    path, problems = models.lint(name_or_path, trace)
     errors = any(problem.severity == "error" for problem in problems)
-    if trace is not None and not errors:
-        with open_run(trace, model=name_or_path, all_programs=True) as opened:
-            events = {
-                str(event): int(n) for event, n in opened.rows("SELECT event, sum(count) FROM fates GROUP BY event")
-            }
-            problems += check_trace(model, opened.manifest["core"], events, _fields(model, opened, events))
-            problems += _without_links(model, opened)
-    for problem in sorted(problems):
+    for problem in problems:
         print(shown(format_problem(path, problem)))
     unseen = " The trace was not looked at: the model can't be used." if trace is not None and errors else ""
     talk(f"{path}: {_summary(problems)}.{unseen}")
     return 1 if errors else 0
-
-
-def _fields(model: Model, run: Run, events: dict[str, int]) -> dict[str, frozenset[str]]:
-    """Those of the trace's events; none where the run's trace is gone."""
-    from opline_analyses.infer.fields import fields_of
-
-    try:
-        return fields_of(Path(run.manifest["trace"]), asked_fields(model, events))
-    except OplineError:
-        return {}
-
-
-def _without_links(model: Model, run: Run) -> list[Problem]:
-    """Why no op has a block request, where the trace has both."""
-    ops, bios, linked = run.row(
-        "SELECT (SELECT count(*) FROM ops), (SELECT count(*) FROM bios), (SELECT count(*) FROM links)"
-    )
-    if not ops or not bios or linked:
-        return []
-    queued = run.rows("SELECT coalesce(comm, '?') AS c, count(*) AS n FROM bios GROUP BY c ORDER BY n DESC, c LIMIT 3")
-    who = ", ".join(f"{comm} ({n})" for comm, n in queued)
-    passed = "SELECT tid FROM transitions WHERE tid IS NOT NULL"
-    (known,) = run.row(f"SELECT count(*) FROM bios WHERE tid IN ({passed})")
-    entering = [rule for rule in model.rules if rule.thread in ("enter", "switch")]
-    if not entering:
-        why = 'no thread ever works for an op: give the point where one begins to, thread = "enter"'
-    elif not known:
-        why = (
-            "none of these threads passes a point: name the events of the threads that do the I/O, or its bytes (`io`)"
-        )
-    else:
-        why = "they do so while they work for no op: a point where one begins to is missing, or one leaves too early"
-    line = min((rule.line for rule in model.rules if rule.role in ("begin", "soft_begin")), default=0)
-    what = f"no op has a block request, though {bios} bios were queued, by {who}: {why}"
-    return [Problem(line, "warning", what)]
 
 
 def _summary(problems: list[Problem]) -> str:

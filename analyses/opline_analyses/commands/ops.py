@@ -7,15 +7,12 @@ import argparse
 
 from opline.applications import table as applications
 from opline.talk import talk
+from opline_analyses.api.ops import listed
 from opline_analyses.base.result_table import encoded, json_text
-from opline_analyses.client.defaults import default_selection
 from opline_analyses.commands.common import add_output, add_run, add_safe_cells, opened, output
 from opline_analyses.commands.csv import of_run
 from opline_analyses.commands.options import add_filters, add_sort, add_which, op_filters
-from opline_analyses.ops.met import met, met_list
-from opline_analyses.ops.oplist import read_ops
-from opline_analyses.ops.transitions import STYLES, state_list
-from opline_analyses.runs.selection import selection
+from opline_analyses.ops.transitions import STYLES
 
 FIRST = 20  # ops on the screen, if nothing says how many
 NAME = "ops"
@@ -81,39 +78,29 @@ def run(args: argparse.Namespace) -> int:
     if args.csv:
         return of_run(args, incomplete=True)
     apart = args.style != "default" and not args.json
+    all_of_them = args.op is not None or args.output is not None or args.json
     with opened(args) as opened_run:
-        filters = op_filters(args)
-        ranked = filters.slowest is not None or filters.sort is not None
-        which = (default_selection if ranked else selection)(opened_run, filters)
-        if apart:
-            (left_out,) = opened_run.row(
-                f"SELECT count(*) FROM ops o WHERE ({which.where}) AND NOT o.complete", which.parameters
-            )
-            which = which.also("o.complete")
-        hidden = 0
-        if which.limit is None and args.op is None and args.output is None and not (args.json or apart):
-            (total,) = opened_run.row(f"SELECT count(*) FROM ({which.sql()})", which.parameters)
-            which, hidden = which.first(FIRST), max(0, total - FIRST)
-        style, printed, states = STYLES[args.style], 0, False
+        found = listed(
+            opened_run,
+            op_filters(args),
+            style=args.style if apart else "default",
+            states=args.states or bool(args.op),
+            behind=args.behind or bool(args.op),
+            unfold=args.unfold,
+            most=None if all_of_them else FIRST,
+        )
         with output(args.output) as out:
-            for n, op in enumerate(read_ops(opened_run, which, with_blocks=not apart)):
-                others = met(opened_run, op) if (args.behind or args.op) and not apart else []
-                if args.json:
-                    record = op.record() | {"behind": [other._asdict() for other in others]}
-                    out.write(json_text(record, indent=None, ascii=False).encode())
-                    continue
-                lines, told = list(style(op, args.unfold)), [] if apart else list(state_list(op))
-                printed, states = printed + 1, states or bool(told)
-                if args.states or args.op:
-                    lines += told
-                lines += met_list(others)
-                out.write(encoded(lines if apart or n == 0 else ["", *lines]))
-        if printed and args.states and not states and not apart:
+            if args.json:
+                out.writelines(json_text(record, indent=None, ascii=False).encode() for record in found.records())
+            else:
+                for n, parts in enumerate(found.parts()):
+                    out.write(encoded(parts if apart or n == 0 else ["", *parts]))
+        if args.states and found.states_missing:
             talk(
                 "what their threads did is not in the trace: it takes the scheduler's events, as `opline record` does."
             )
-        if hidden:
-            talk(f"{hidden} more ops: --limit N prints N, --slowest 3 the slowest; -o FILE has all.")
-        if apart and left_out:
-            talk(f"{left_out} incomplete ops are not printed.")
+        if found.hidden:
+            talk(f"{found.hidden} more ops: --limit N prints N, --slowest 3 the slowest; -o FILE has all.")
+        if found.left_out:
+            talk(f"{found.left_out} incomplete ops are not printed.")
     return 0

@@ -4,14 +4,11 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from opline.errors import UsageError
 from opline.paths import is_packed
-from opline.scratch import scratch
-from opline.store.packed import pack
-from opline.store.schema import TABLES
 from opline.talk import talk
+from opline_analyses.api.files import pack
 from opline_analyses.base.files import complete_file, output_path
 from opline_analyses.base.text import count_of
 from opline_analyses.commands.common import add_run, opened
@@ -54,19 +51,7 @@ def run(args: argparse.Namespace) -> int:
     """Writes the file."""
     if is_packed(args.run) and not args.anonymous:
         raise UsageError(f"{args.run} is a packed run already.")
-    with opened(args) as opened_run:
-        for table in TABLES:
-            opened_run.check(table.name)
-        if not args.anonymous:
-            with complete_file(args.output) as out:
-                names = pack(opened_run.path, out)
-        else:
-            if opened_run.is_cluster:
-                raise UsageError(f"{args.run} is a cluster: --anonymous takes the run of one host (runs/host=NAME).")
-            from opline_analyses.export.anonymous import write_anonymous
-
-            with scratch("anonymous") as folder, complete_file(args.output) as out:
-                write_anonymous(opened_run, Path(folder))
-                names = pack(Path(folder), out, anonymous=True)
+    with opened(args) as opened_run, complete_file(args.output) as out:
+        names = pack(opened_run, out, anonymous=args.anonymous)
     talk(f"wrote {args.output}: {count_of(len(names), 'file')} of {args.run}")
     return 0

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 from opline import memory
 from opline.errors import UsageError
 from opline.talk import talk
+from opline_analyses.api.files import check_picture
 from opline_analyses.base.files import output_path
-from opline_analyses.client.defaults import default_selection
 from opline_analyses.commands.arguments import positive
 from opline_analyses.commands.common import add_run, opened
 from opline_analyses.commands.options import add_filters, add_slowest, op_filters
-from opline_analyses.runs.selection import Selection
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,7 +43,6 @@ examples:
   opline plot run1 --cdf --with run2 -o tail.png
 """
 MOST_DPI = 1200  # a PNG of a gigabyte in memory
-FORMATS = (".png", ".svg", ".pdf")
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
@@ -75,9 +73,7 @@ def _dpi(text: str) -> int:
 
 
 def _check(args: argparse.Namespace) -> None:
-    suffix = args.output.suffix.lower()
-    if suffix not in FORMATS:
-        raise UsageError(f"-o {args.output}: the name must end in {', '.join(FORMATS)}.")
+    check_picture(args.output)
     if args.others and not (args.cdf or args.stages):
         raise UsageError("--with needs --cdf or --stages.")
     if args.drawn_op is not None and op_filters(args).given:
@@ -88,19 +84,18 @@ def run(args: argparse.Namespace) -> int:
     """Draws the picture."""
     _check(args)
     memory.keep_little()
-    from opline_analyses.pictures.plot import save
+    from opline_analyses.api.files import plot, plot_op, save
+    from opline_analyses.runs.database import bounded
 
     if args.drawn_op is not None:
-        fig = _one_op(args)
+        with opened(args) as opened_run:
+            fig = plot_op(opened_run, args.drawn_op, title=_title(args))
     elif args.cdf or args.stages:
         fig = _distributions(args)
     else:
-        from opline_analyses.pictures.plot import figure
-        from opline_analyses.runs.database import bounded
-
         with opened(args) as opened_run, bounded(opened_run.con):
-            fig = figure(opened_run, default_selection(opened_run, op_filters(args)), _title(args), args.tainted)
-    save(fig, args.output, args.dpi)
+            fig = plot(opened_run, op_filters(args), title=_title(args), tainted=args.tainted)
+    save(fig, args.output, dpi=args.dpi)
     talk(f"wrote {args.output}")
     return 0
 
@@ -113,23 +108,9 @@ def _title(args: argparse.Namespace) -> str:
     return str(args.title or ", ".join(map(_name, [args.run, *args.others])))
 
 
-def _one_op(args: argparse.Namespace) -> Figure:
-    from opline_analyses.ops.oplist import read_ops
-    from opline_analyses.ops.thread_names import names_of_threads
-    from opline_analyses.pictures.plot_op import figure
-
-    with opened(args) as opened_run:
-        op = next(read_ops(opened_run, Selection("o.op_id = ?", (args.drawn_op,))), None)
-        if op is None:
-            raise UsageError(f"--op {args.drawn_op}: the run has no such op.")
-        if not op.complete:
-            raise UsageError(f"--op {args.drawn_op}: the op is incomplete, it has no stages: see `opline ops --op`.")
-        tids = sorted({stage.tid for stage in op.stages if stage.tid is not None})
-        return figure(op, names_of_threads(opened_run, tids), _title(args))
-
-
 def _distributions(args: argparse.Namespace) -> Figure:
-    from opline_analyses.pictures.plot_runs import MOST_RUNS, cdf, series_of, stages
+    from opline_analyses.api.files import plot_distributions, plotted
+    from opline_analyses.pictures.plot_runs import MOST_RUNS
     from opline_analyses.runs.database import bounded
 
     paths = [args.run, *args.others]
@@ -139,7 +120,5 @@ def _distributions(args: argparse.Namespace) -> Figure:
     for path in paths:
         whose = f"{_name(path)}: " if args.others else ""
         with opened(args, path=path, whose=whose) as opened_run, bounded(opened_run.con):
-            runs.append(
-                series_of(opened_run, default_selection(opened_run, op_filters(args)), _name(path), args.tainted)
-            )
-    return (cdf if args.cdf else stages)(runs, _title(args))
+            runs.append(plotted(opened_run, op_filters(args), name=_name(path), tainted=args.tainted))
+    return plot_distributions(runs, title=_title(args), stages=args.stages)

@@ -7,10 +7,8 @@ import argparse
 from pathlib import Path
 
 from opline import memory
-from opline.talk import shown, talk
+from opline.talk import talk
 from opline_analyses.base.files import complete_file, output_path
-from opline_analyses.base.result_table import rendered
-from opline_analyses.client.defaults import default_selection
 from opline_analyses.commands.common import add_run, opened
 from opline_analyses.commands.options import add_filters, add_slowest, add_tainted, op_filters
 
@@ -58,35 +56,22 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Writes the page."""
     memory.keep_little()
-    from opline_analyses.compare.compare import compare
-    from opline_analyses.compare.figures import figures_of
-    from opline_analyses.compare.text import text_lines
-    from opline_analyses.report.data import BLOB_LIMIT, page_data
-    from opline_analyses.report.document import document
+    from opline_analyses.api.files import part, report
     from opline_analyses.runs.database import bounded
 
     paths = [args.run, *([args.run2] if args.run2 else [])]
     names = [Path(path).resolve().name for path in paths]
-    pages = []
-    figures = []
+    parts = []
     for path, name in zip(paths, names, strict=True):
         whose = f"{name}: " if args.run2 else ""
         with opened(args, path=path, whose=whose) as opened_run, bounded(opened_run.con):
-            which = default_selection(opened_run, op_filters(args))
-            page = page_data(opened_run, which, args.tainted, BLOB_LIMIT // len(paths), from_first_op=bool(args.run2))
-            page.head["name"] = shown(name)
-            pages.append(page)
-            if args.run2:
-                lost = page.head["bad_losses"]
-                figures.append(figures_of(opened_run, which, name, lost, args.tainted, False))
-    text = None
-    if args.run2:
-        text = "\n".join(rendered(text_lines(compare(figures[:1], figures[1:]), False)))
-    written = document(args.title or " against ".join(names), pages, text)
+            parts.append(part(opened_run, op_filters(args), name=name, tainted=args.tainted, of=len(paths)))
+    written = report(parts, title=args.title or " against ".join(names))
     with complete_file(args.output) as out:
         out.write(written)
-    for page in pages:
-        detail = "in full" if page.head["full"] else f"{page.head['detailed']} of them in detail"
-        talk(f"{page.head['name']}: {page.head['ops']} ops, {detail}")
+    for one in parts:
+        head = one.page.head
+        detail = "in full" if head["full"] else f"{head['detailed']} of them in detail"
+        talk(f"{head['name']}: {head['ops']} ops, {detail}")
     talk(f"wrote {args.output}, {len(written) / 1e6:.2f} MB")
     return 0

@@ -7,13 +7,11 @@ import argparse
 import textwrap
 
 from opline.store.schema import TABLES
-from opline_analyses.base.result_table import Column, ResultTable
-from opline_analyses.block.io_table import narrow
+from opline_analyses.api.block import sql
 from opline_analyses.commands.common import add_form, add_model, csv_output, input_path, opened, write
 from opline_analyses.commands.options import add_io_filters, io_filters
 from opline_analyses.commands.vocabulary import CHOICE
-from opline_analyses.runs.functions import make_functions
-from opline_analyses.runs.lockdown import check, lock
+from opline_analyses.runs.run import asked
 
 NAME = "sql"
 HELP = "ask the run's tables with SQL"
@@ -39,9 +37,6 @@ examples:
   opline sql run1 --csv "SELECT op_id, sum(duration_ns) FROM stages
     WHERE kind = 'wait' GROUP BY op_id" > waits.csv
 """
-_NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "U", "FLOAT", "DOUBLE", "DECIMAL")
-_PLAIN = 0.1, 1e15  # numbers from and up to here have three decimals, others four figures
-NULL = "·"  # in the table for people only
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
@@ -56,38 +51,13 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_form(parser, csv="CSV", json="a JSON list with one object per row")
 
 
-def _cell(value: object) -> str:
-    if not isinstance(value, float):
-        return NULL if value is None else str(value)
-    return f"{value:.3f}" if value == 0 or _PLAIN[0] <= abs(value) < _PLAIN[1] else f"{value:.4g}"
-
-
 def run(args: argparse.Namespace) -> int:
     """Runs the query and prints its rows."""
-    from opline_analyses.runs.run import asked
-
     with opened(args) as opened_run, asked(opened_run):
-        opened_run.con.make_views()
-        make_functions(opened_run)
-        narrow(opened_run, io_filters(args))
-        if not args.unrestricted:
-            check(opened_run.con, args.query)
-            lock(opened_run.con, opened_run.files.paths())
-        result = opened_run.con.sql(args.query)
-        if result is None:  # a statement without a result
-            return 0
-        columns, types = result.columns, [str(t) for t in result.types]
-        if args.csv:
-            from opline_analyses.runs.query_csv import write_csv
-
+        found = sql(opened_run, args.query, io_filters(args), unrestricted=args.unrestricted)
+        if found is not None and args.csv:
             with csv_output(args) as out:
-                write_csv(columns, result, out)
-            return 0
-        from opline_analyses.runs.query_json import records
-
-        seen = [
-            Column(c, c, _cell, "f64" if t.startswith(_NUMERIC) else "text", left=not t.startswith(_NUMERIC))
-            for c, t in zip(columns, types, strict=True)
-        ]
-        write(args, ResultTable(seen, result.fetchall(), document=lambda t: records(columns, t.rows)))
+                found.write_csv(out)
+        elif found is not None:
+            write(args, found.table())
     return 0

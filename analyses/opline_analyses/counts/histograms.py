@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from opline_analyses.base.result_table import Part
+    from opline_analyses.block.hist_result import HistOptions
+    from opline_analyses.block.io_filter import IoFilters
+    from opline_analyses.counts.asked import Asked
     from opline_analyses.counts.collected import Collected
+    from opline_analyses.counts.inputs import Kind
     from opline_analyses.counts.snapshot import Interval
     from opline_analyses.intervals.intervals import Cell
 
@@ -137,3 +141,28 @@ def document(found: Collected, shown: Sequence[Interval]) -> dict[str, object]:
             }
         )
     return {"schema": "opline hist of counts 1", "label": found.label, "intervals": listed}
+
+
+def of_values(
+    kind: Kind, given: Asked, filters: IoFilters, options: HistOptions, interval_ns: int | None, count: int | None
+) -> ResultTable:
+    """The histograms of single latencies, in opline's buckets; times count from the first. Raises OplineError."""
+    from opline_analyses.base.quantities import Limits
+    from opline_analyses.block.hist_result import Histograms, buckets_of, summed, table, unit_of
+    from opline_analyses.block.io_filter import Rows, Window
+    from opline_analyses.block.io_series import Series, told
+    from opline_analyses.block.io_sources import Source
+    from opline_analyses.intervals.intervals import Grid, Tally, number_of_intervals
+
+    unit = unit_of(options)
+    buckets = buckets_of(options, unit)
+    batch, one = kind.read(given)
+    first, last = int(batch.at_ns.min()), int(batch.at_ns.max())
+    step = interval_ns or last - first + 1
+    number = number_of_intervals(last - first + 1, step, count)
+    series = Series(Grid(first, step), 0, number - 1, first)
+    tally = Tally(series.grid, buckets)
+    tally.add(batch)
+    rows = Rows(Source(one + "s", "", one, "latency"), "", (), Limits(), Window(), first, last)
+    counted = summed(list(told(tally, series))) if options.sums else list(told(tally, series))
+    return table(None, options, filters, Histograms(counted, series, buckets, unit, rows))

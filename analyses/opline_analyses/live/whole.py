@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
+from opline_analyses.api.heatmap import Heatmap as Drawn
 from opline_analyses.base.quantities import duration_ns
 from opline_analyses.block import io_filter
 from opline_analyses.block.bitesize_result import buckets, result
@@ -15,6 +16,7 @@ from opline_analyses.block.io_series import Series
 from opline_analyses.block.io_sources import issued
 from opline_analyses.commands import heatmap
 from opline_analyses.commands.bitesize import limits_of
+from opline_analyses.commands.options import io_filters
 from opline_analyses.intervals.intervals import Grid, Tally
 from opline_analyses.live.view import SECOND, View, formed
 from opline_analyses.pictures.heatmap import MOST_COLUMNS, Scale, map_of, scale_of
@@ -126,4 +128,5 @@ class Heatmap(View):
         found = map_of(self.tally, series, scale, self.measure)
         if self.args.csv:
             return "".join(table({"": found}).csv()).encode()
-        return heatmap.drawn(self.args, None if picture else self.rows, found, "", picture).encode()
+        asked, rows = heatmap.heatmap_options(self.args), None if picture else self.rows
+        return heatmap.drawn(self.args, Drawn(asked, io_filters(self.args), rows, found), picture).encode()

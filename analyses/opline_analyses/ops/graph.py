@@ -140,7 +140,7 @@ EDGE_COLUMNS = (
 
 
 def edge_table(graph: Graph) -> ResultTable:
-    """The edges with all that is known of them; people read `aside` in place of a share."""
+    """The edges with all that is known of them; people read `aside` in place of a share. The graph was found."""
     edges = ({"source": source, "target": target, **d} for source, target, d in graph.edges(data=True))
 
     def lines(found: ResultTable) -> Iterator[Part]:
@@ -155,7 +155,7 @@ def edge_table(graph: Graph) -> ResultTable:
             rows.append(cells)
         yield ResultTable(columns, rows, gap=" ")
 
-    return of_items(EDGE_COLUMNS, edges, text=lines)
+    return of_items(EDGE_COLUMNS, edges, text=lines, found=graph)
 
 
 def _writable(graph: Graph) -> Graph:
@@ -249,14 +249,16 @@ CHANGES_SEEN = (
 
 
 def change_table(changes: list[EdgeChange], head: Mapping[str, Any]) -> ResultTable:
-    """The difference of two graphs, what is of one of the runs in columns of its own. ``head`` of the document."""
+    """The difference of two graphs, what is of one of the runs in columns of its own. ``head`` of the document. The
+    changes were found.
+    """
     rows = [
         [c.source, c.target, c.status, c.aside, *(value for name in _OF_BOTH for value in getattr(c, name))]
         for c in changes
     ]
     return ResultTable(
         CHANGE_COLUMNS, rows, text=lambda _: (_changes_seen(changes),),
-        document=lambda _: {**head, "edges": [asdict(c) for c in changes]},
+        document=lambda _: {**head, "edges": [asdict(c) for c in changes]}, found=changes,
     )  # fmt: skip
 
 

@@ -177,3 +177,15 @@ def test_the_commands_count_them(command: list[str], tmp_path: Path, capfd: pyte
     assert "counted: the 100 ops that fio counts (pread64), not 300 others" in said.err
     if not output:
         assert "7777777" not in said.out  # what no call stands for
+
+
+def test_of_two_runs_each_line_says_which_run_it_is_about(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for name, reads in (("a", 100), ("b", 50)):
+        run = RunBuilder()
+        ops_of(run, "pread64", reads)
+        ops_of(run, "openat", 3)
+        run.write(tmp_path / name)
+        (tmp_path / name / "stdout.txt").write_text(fio(reads=reads))
+    assert main(["compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
+    counted_lines = [line for line in capfd.readouterr().err.splitlines() if "counted: " in line]
+    assert [line.split(": ")[1] for line in counted_lines] == ["a", "b"]

@@ -200,7 +200,9 @@ def figures(
     from opline_analyses.runs import ledger
 
     lost = ledger.bad_count(ledger.entries(run)) if lost is None else lost
-    return figures_of(run, default_selection(run, filters), name or run.given.resolve().name, lost, tainted, sketched)
+    called = name or run.given.resolve().name
+    which = default_selection(run, filters, f"{called}: ")
+    return figures_of(run, which, called, lost, tainted, sketched)
 
 
 def compare(

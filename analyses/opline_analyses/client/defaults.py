@@ -28,16 +28,18 @@ if TYPE_CHECKING:
 _OPTION = f"--class {ALL_CLASSES} counts all"
 
 
-def default_selection(run: Run, filters: OpFilters) -> Selection:
-    """The ops that the figures are about; what is left out is said. Raises UsageError for unknown ops and classes."""
+def default_selection(run: Run, filters: OpFilters, whose: str = "") -> Selection:
+    """The ops that the figures are about; what is left out is said, in lines that begin with ``whose``. Raises
+    UsageError for unknown ops and classes.
+    """
     if filters.op_class or filters.op:
         return selection(run, filters)
-    return selection(run, filters, _among(run))
+    return selection(run, filters, _among(run, whose))
 
 
-def _among(run: Run) -> Selection:
+def _among(run: Run, whose: str) -> Selection:
     client = None if run.all_programs else report_of(run)
-    if client is not None and (found := _clients(run, client)) is not None:
+    if client is not None and (found := _clients(run, client, whose)) is not None:
         return found
     population = run.population
     every = run.all_programs or (population is not None and not population.counts_alone)
@@ -51,7 +53,7 @@ def _among(run: Run) -> Selection:
     if not outside or len(outside) == len(classes):
         return Selection()
     if line := outside_line(classes, without):
-        talk(line)
+        talk(f"{whose}{line}")
     return Selection(f"coalesce(o.class, '') NOT IN ({', '.join('?' * len(outside))})", tuple(outside))
 
 
@@ -70,7 +72,7 @@ def narrows(*places: StrPath) -> bool:
     return client is not None and bool(client.counts())
 
 
-def _clients(run: Run, client: ClientReport) -> Selection | None:
+def _clients(run: Run, client: ClientReport, whose: str) -> Selection | None:
     """What the client counts, with its syncs, which it counts apart. None: it does not tell directions apart, or its
     figures are of other ops.
     """
@@ -78,7 +80,7 @@ def _clients(run: Run, client: ClientReport) -> Selection | None:
         return None
     found = clients_ops(run, Selection(), client)
     if found is None:
-        talk(other_ops(client))
+        talk(f"{whose}{other_ops(client)}")
         return None
     which, classes = found.which, found.classes
     (mean_ns,) = run.row(f"SELECT avg(latency_ns) FROM ops o WHERE o.complete AND ({which.where})", which.parameters)
@@ -91,13 +93,13 @@ def _clients(run: Run, client: ClientReport) -> Selection | None:
     n, whole = run.row(f"SELECT count(*) FILTER ({which.where}), count(*) FROM ops o", which.parameters)
     if outside_ns is not None:
         talk(
-            f"{client.tool} itself says a mean of {duration(client.mean_ns)}: {duration(outside_ns)} of it are outside"
-            " of these ops, before they begin or after they end."
+            f"{whose}{client.tool} itself says a mean of {duration(client.mean_ns)}: {duration(outside_ns)} of it are"
+            " outside of these ops, before they begin or after they end."
         )
     if n == whole:
         return Selection()
     of = f" ({', '.join(map(shown, classes))})" if classes else ""
-    talk(f"counted: the {count_of(n, 'op')} that {client.tool} counts{of}, not {whole - n} others; {_OPTION}")
+    talk(f"{whose}counted: the {count_of(n, 'op')} that {client.tool} counts{of}, not {whole - n} others; {_OPTION}")
     return which
 
 

@@ -343,6 +343,19 @@ def test_a_stage_is_split_by_what_its_thread_did_for_others(states: bool, tmp_pa
     assert [(p.what, p.mean_ns) for p in network.behind] == [*others, *unseen]
 
 
+def test_points_of_a_thread_at_one_moment_hide_no_time_after_them(tmp_path: Path) -> None:
+    run = RunBuilder()
+    other = [P("sent", 0, tid=1), *(P(f"step {n}", 30, tid=7) for n in range(9)), P("served", 60, tid=7)]
+    run.op([other[0], P("received", 10, tid=7), *other[1:]])
+    run.op([P("sent", 2, tid=2), P("received", 52, tid=7, stage="network", kind="network"), P("served", 58, tid=7)])
+    found = measure(open_tables(run.write(tmp_path)), Selection().also("o.op_id = 1"), None)
+    (network,) = (stage for stage in found.wide if stage.stage == "network")
+    parts = {part.what: part.mean_ns for part in network.behind}
+    assert parts.pop("its thread between others") == 22
+    assert parts.pop("before its thread is seen") == 8
+    assert sum(parts.values()) == 20  # from received to the steps
+
+
 def served(ops: int = 20) -> RunBuilder:
     """One thread serves all ops, each for 25 ns, later and later after they were sent."""
     run = RunBuilder()

@@ -65,11 +65,14 @@ FROM transitions JOIN ends USING (tid)
 WHERE ts_ns BETWEEN {least} AND {most} AND ts_ns BETWEEN least_ns AND most_ns
 WINDOW w AS (PARTITION BY tid ORDER BY ts_ns, op_id, seq)
 """
+# Of points at one moment the last one: between the others no time passes.
+_MOMENTS = "SELECT * FROM passed WHERE until IS DISTINCT FROM ts_ns"
 # A piece lies between two points that follow each other, and is work where both are of one op. The piece in which the
 # stage begins is work, too, or nobody knows since when the thread was awake.
 _PARTS = f"""
-WITH a AS (SELECT s.*, t.i AS i0 FROM waiting s ASOF LEFT JOIN passed t ON s.tid = t.tid AND s.b >= t.ts_ns),
-     z AS (SELECT a.*, t.i AS i1 FROM a ASOF JOIN passed t ON a.tid = t.tid AND a.e > t.ts_ns),
+WITH t AS ({_MOMENTS}),
+     a AS (SELECT s.*, t.i AS i0 FROM waiting s ASOF LEFT JOIN t ON s.tid = t.tid AND s.b >= t.ts_ns),
+     z AS (SELECT a.*, t.i AS i1 FROM a ASOF JOIN t ON a.tid = t.tid AND a.e > t.ts_ns),
      u AS (SELECT place, op_id AS mine, b, e, tid, i0, unnest(range(coalesce(i0, 1), i1 + 1)) AS i FROM z),
      p AS (SELECT place, least(coalesce(until, e), e) - greatest(ts_ns, b) AS ns, point, next,
                   CASE WHEN op_id = mine AND next_op = mine THEN '{OWN}' WHEN op_id = next_op THEN '{BEHIND}'
@@ -80,15 +83,16 @@ SELECT place, what, CASE WHEN what = '{BEHIND}' THEN point END AS f, CASE WHEN w
 FROM p GROUP BY ALL
 """
 # Of the piece in which the stage begins, where that is nobody's work: since when its thread could have run.
-_RUNNABLE = """
-WITH first AS (SELECT tid, ts_ns AS first_ns FROM passed WHERE i = 1),
+_RUNNABLE = f"""
+WITH t AS ({_MOMENTS}),
+     first AS (SELECT tid, ts_ns AS first_ns FROM passed WHERE i = 1),
      a AS (SELECT s.*, least(e, coalesce(until, CASE WHEN t.op_id IS NULL THEN first_ns END, e)) AS seen_ns
-           FROM waiting s ASOF LEFT JOIN passed t ON s.tid = t.tid AND s.b >= t.ts_ns
+           FROM waiting s ASOF LEFT JOIN t ON s.tid = t.tid AND s.b >= t.ts_ns
            LEFT JOIN first ON first.tid = s.tid
            WHERE t.op_id IS NULL OR t.op_id IS DISTINCT FROM next_op)
 SELECT place, sum(greatest(0, least(x.begin_ns + x.duration_ns, seen_ns) - x.begin_ns))
 FROM a JOIN states x ON x.op_id = a.op_id AND x.seq = a.seq AND x.tid = a.tid
-WHERE x.state = 'runnable' AND x.op_id BETWEEN {first} AND {last} GROUP BY place
+WHERE x.state = 'runnable' AND x.op_id BETWEEN {{first}} AND {{last}} GROUP BY place
 """
 
 

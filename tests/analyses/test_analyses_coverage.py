@@ -7,7 +7,6 @@ import csv
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.analyses.test_client_reports import NEW_READ
@@ -22,7 +21,6 @@ from opline_analyses.client.client_report import ClientReport
 from opline_analyses.client.coverage import measure
 from opline_analyses.client.coverage_text import PARTS, coverage_lines, part_rows
 from opline_analyses.client.span import Span, client_span
-from opline_analyses.ops import stages
 from opline_analyses.ops.stages import select_counted
 from opline_analyses.runs.run import open_tables
 from opline_analyses.runs.selection import Selection, clients_classes, matching_classes, nearest_classes
@@ -311,91 +309,3 @@ def test_bios_that_no_two_rules_name_are_said_to_be_there(tmp_path: Path, capfd:
     run.op([P("begin", 0), P("end", 100)])
     assert main(["coverage", str(run.write(tmp_path / "b"))]) == 0
     assert "hops: no bio and no request in the trace\n" in capfd.readouterr().out
-
-
-@pytest.mark.parametrize("states", [False, True])
-def test_a_stage_is_split_by_what_its_thread_did_for_others(states: bool, tmp_path: Path) -> None:
-    """The server's thread 7 takes one op after the other; the last one's way to it is mostly their work. Where its
-    states are known, the wait for a CPU before it is seen is told, and only that one.
-    """
-    run = RunBuilder()
-    for begin, taken in ((0, 10), (1, 40), (2, 70)):
-        run.op(
-            [
-                P("sent", begin, tid=begin),
-                P("received", taken, tid=7, stage="network", kind="network"),
-                P("served", taken + 25, tid=7, stage="serve"),
-            ]
-        )
-    for begin, until in ((6, 11), (36, 39)) if states else ():
-        of_thread = {"op_id": 2, "seq": 0, "tid": 7, "state": "runnable"}
-        run.rows["states"].append({**of_thread, "begin_ns": begin, "duration_ns": until - begin})
-    opened = open_tables(run.write(tmp_path))
-    found = measure(opened, Selection().also("o.op_id = 2"), None)
-    (network, serve) = found.wide
-    assert [(p.what, p.mean_ns) for p in serve.behind] == [("its thread at this op", 25)]
-    assert (network.stage, network.mean_ns) == ("network", 68)
-    # 2 to 10 nobody knows, 10 to 35 and 40 to 65 it serves the others, 35 to 40 and 65 to 70 lie between them
-    unseen = [("before its thread is seen", 8)]
-    if states:  # 6 to 10
-        unseen = [("before its thread is seen", 4), ("its thread waits for a CPU", 4)]
-    others = [("behind serve", 50), ("its thread between others", 10)]
-    assert [(p.what, p.mean_ns) for p in network.behind] == [*others, *unseen]
-
-
-def test_points_of_a_thread_at_one_moment_hide_no_time_after_them(tmp_path: Path) -> None:
-    run = RunBuilder()
-    other = [P("sent", 0, tid=1), *(P(f"step {n}", 30, tid=7) for n in range(9)), P("served", 60, tid=7)]
-    run.op([other[0], P("received", 10, tid=7), *other[1:]])
-    run.op([P("sent", 2, tid=2), P("received", 52, tid=7, stage="network", kind="network"), P("served", 58, tid=7)])
-    found = measure(open_tables(run.write(tmp_path)), Selection().also("o.op_id = 1"), None)
-    (network,) = (stage for stage in found.wide if stage.stage == "network")
-    parts = {part.what: part.mean_ns for part in network.behind}
-    assert parts.pop("its thread between others") == 22
-    assert parts.pop("before its thread is seen") == 8
-    assert sum(parts.values()) == 20  # from received to the steps
-
-
-def served(ops: int = 20) -> RunBuilder:
-    """One thread serves all ops, each for 25 ns, later and later after they were sent."""
-    run = RunBuilder()
-    for n in range(ops):
-        begin, taken = 30 * n, 33 * n + 10
-        run.op(
-            [
-                P("sent", begin, tid=1),
-                P("received", taken, tid=7, stage="network", kind="network"),
-                P("served", taken + 25, tid=7, stage="serve"),
-                P("answered", taken + 40, tid=1, stage="back", kind="network"),
-            ]
-        )
-    for row in run.rows["transitions"]:
-        row["pid"] = 2 if row["tid"] == 7 else row["pid"]
-    return run
-
-
-def test_ranges_of_ops_give_the_same_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And each holds the points around its own stages, not all points of the threads."""
-    opened = open_tables(served().write(tmp_path))
-    asked = "SELECT * FROM parts ORDER BY ALL"
-    select_counted(opened, Selection(), tainted=False)
-    opened.con.execute(
-        "CREATE TEMP TABLE client_ops AS SELECT op_id, 1 AS submit_ns, 1 AS reap_ns, 1 AS client_ns FROM ops"
-    )
-    whole, parts = measure(opened, Selection(), None, with_log=True), opened.rows(asked)
-    assert {"network out", "network back"} <= {part for _, part, _ in parts} and len(whole.wide) == 3
-    assert any(part.what == "behind serve" for part in whole.wide[0].behind)
-    (all_points,) = opened.row("SELECT count(*) FROM passed")
-    held: list[int] = []
-    execute = opened.con.execute
-
-    def noted(sql: str, *given: Any) -> Any:
-        found = execute(sql, *given)
-        if "TABLE passed" in sql:
-            held.append(execute("SELECT count(*) FROM passed").fetchall()[0][0])
-        return found
-
-    monkeypatch.setattr(stages, "OPS", 1)
-    monkeypatch.setattr(opened.con, "execute", noted)
-    assert measure(opened, Selection(), None, with_log=True) == whole and opened.rows(asked) == parts
-    assert len(held) > 1 and max(held) < all_points / 2

@@ -61,6 +61,14 @@ def test_without_system_calls_there_is_no_op_and_the_hint_is_about_block_events(
     assert json.loads(found.stdout)["ops"] > 0
 
 
+def test_a_recording_without_any_event_says_so_and_commands_do(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    said = opline("record", "-o", run, "--sessiond", "private", "--no-block", "--", "true").stderr
+    assert "warning: nothing was recorded: the command has none of the tracepoints" in said
+    with pytest.raises(AssertionError, match="trace has no events: nothing that was to be recorded happened"):
+        opline("why", run)
+
+
 @pytest.mark.parametrize("command", ["why", "stages", "report", "ops"])
 def test_a_recording_of_what_runs_already_has_no_command_and_is_analysed(
     command: str, tmp_path: Path, what_ran: Path
@@ -89,6 +97,8 @@ def test_a_killed_recorder_leaves_the_choice_of_a_model_to_what_it_promised(tmp_
     shutil.copytree(what_ran, run, ignore=shutil.ignore_patterns("*.parquet", "manifest.json"))
     manifest = json.loads((run / "recording.json").read_text())
     (run / "recording.json").write_text(json.dumps(manifest | {"model": None, "state": "recording"}))
+    told = opline("what", run).stdout
+    assert f"opline stages {run}" in told and "an application's ops" not in told
     found = opline("stages", run, "--json", "--tainted")
     assert "model: syscalls, as the trace has" in found.stderr
     assert json.loads(found.stdout)["ops"] > 0

@@ -8,10 +8,12 @@ import os
 import shlex
 from typing import TYPE_CHECKING, Any
 
+from opline.correlation import recording_of
 from opline.errors import OplineError, UsageError
 from opline.paths import is_recording
 from opline.readers import registry
 from opline.readers.trace import is_ctf_2
+from opline.store.chosen import OF_BLOCKS
 from opline.store.chosen import chosen as fitting_model
 from opline.store.run import BLOCKS_MODEL
 from opline.store.underway import has_run
@@ -119,20 +121,14 @@ def _of_trace(path: str, model: str | None, found: Format | None) -> dict[str, A
         lines = [_command(name, path, *options) for name in _OF_REQUESTS if has["requests"]]
         lines += [_command(name, path, *options) for name in _OF_OPS if has["ops"]]
         lines += [] if has["requests"] or not has["ops"] else [_command("hist", path, "--of", "ops", *options)]
-        if (
-            has["requests"]
-            and not has["ops"]
-            and model is None
-            and not made
-            and fitting_model(opened.manifest["traces"])
-        ):
-            lines += [_command(name, path) for name in _OF_OPS]
+        fits = not (has["ops"] or made or model) and fitting_model(opened.manifest["traces"], recording_of(path))
+        lines += [_command(name, path) for name in _OF_OPS] if fits else []
         lines += [] if made else [_command("events", path)]
         return {
             "is": _called(path, found),
             "has": has,
             "losses": {e.loss: e.count for e in ledger.entries(opened) if e.severity in ledger.BAD},
-            "missing": list(_missing(opened, has)),
+            "missing": list(_missing(opened, has, bool(has["ops"] or (fits and fits.name not in OF_BLOCKS)))),
             "try": lines,
         }
 
@@ -161,8 +157,8 @@ def _in_run(run: Run) -> dict[str, Any]:
     }
 
 
-def _missing(run: Run, has: dict[str, Any]) -> Iterator[str]:
-    """What commands would need and the events do not tell."""
+def _missing(run: Run, has: dict[str, Any], ops: bool) -> Iterator[str]:
+    """What commands would need and the events do not tell. ``ops``: they tell of ops."""
     if has["requests"]:
         queued, inserted, done = run.row("SELECT count(queue_ns), count(insert_ns), count(complete_ns) FROM requests")
         if not done:
@@ -173,7 +169,7 @@ def _missing(run: Run, has: dict[str, Any]) -> Iterator[str]:
             yield "block_rq_insert: no time in the scheduler (I2D)"
     else:
         yield "block requests: no device, no iostat, no heat map of I/Os"
-    if not has["ops"]:
+    if not ops:
         yield "an application's ops: no stages of its own (tracepoints, system calls; --model names their model)"
 
 

@@ -190,6 +190,8 @@ def _why_none(path: str, unreadable: list[str]) -> str:
         return f"{path} is empty: nothing was recorded there."
     if any(p.suffix == ".idx" or _begins_packet(p) for p in Path(path).rglob("*_[0-9]*")):
         return f"{path} has data streams but no `metadata`: the trace is incomplete. Copy the whole folder again."
+    if is_recording(os.path.dirname(plain(path))):
+        return f"{path} has no events: nothing that was to be recorded happened."
     return f"{path} is not a CTF trace: no file `metadata` at or below it."
 
 

@@ -29,6 +29,7 @@ _PROMISED_CALLS = "system_calls"  # opline/capture/directory/promises.py
 _OF_KERNEL = ("block", "syscall", "sched", "tcp", "lttng_ust_*")  # providers that no application has
 _COLLECTED = "syscall:"  # before the names of calls that opline's own collector records
 _QUEUED = ("*block_bio_queue", "block:bio_queue")
+OF_BLOCKS = ("blocks", "requests")  # models whose ops are block I/Os
 _BLOCK = ("*block_rq_*", "*block_bio_*", "block:*")
 
 

@@ -43,6 +43,8 @@ def _losses(note: Recording) -> list[str]:
             lines.append(f"warning: {channel.lost_packet_count:,} packets lost in channel {channel.name}")
         if channel.event_count == 0 and channel.name not in elsewhere and channel.events != list(DEFAULT_GLOBS):
             lines.append(f"warning: no events in channel {channel.name}{_why_empty(channel.name)}")
+    if note.event_count() == 0 and not lines:
+        lines.append("warning: nothing was recorded: the command has none of the tracepoints that opline asks for")
     return lines
 
 

@@ -10,7 +10,8 @@ C_FILES = $(shell find correlator/native tracepoints examples tests benchmarks -
 	grep -v -e /build/ -e '_tp\.h$$')
 CLANG_FORMAT ?= $(VENV)/clang-format
 # what the tables' columns are in code, and what is written of the built program
-COLUMNS := correlator/opline/store/arrow.py $(addprefix correlator/native/src/,output/columns.hpp block/steps.hpp)
+COLUMNS := correlator/opline/store/arrow.py $(addprefix correlator/native/src/,output/columns.hpp block/steps.hpp \
+	stages/op_attributes.hpp)
 DOCS := $(COLUMNS) $(wildcard README.md docs/*.md docs/internals/*.md)
 
 TYPESCRIPT ?= 7.0.2

@@ -15,6 +15,7 @@ import pytest
 from tests.lib.recorded import LAB, RunOf
 
 from opline_analyses.cli import main
+from opline_analyses.ops.op_csv import FIXED
 
 Trace = Callable[[str], Path]
 
@@ -88,7 +89,7 @@ def test_lab_csv_and_checks(lab: Path, tmp_path: Path, capfd: pytest.CaptureFixt
     with path.open() as lines:
         rows = list(csv.DictReader(lines))
     assert len(rows) == 3000
-    fixed = list(rows[0]).index("rw") + 1
+    fixed = list(rows[0]).index(FIXED[-1][0]) + 1
     for row in rows:
         assert sum(int(v) for v in list(row.values())[fixed:] if v) == int(row["latency_ns"])
     document = json.loads(out_of(capfd, "coverage", lab, "--json"))

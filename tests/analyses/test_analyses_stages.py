@@ -242,7 +242,7 @@ def test_c1_8_the_columns_stay_and_are_documented() -> None:
     """What scripts read by name: a column may come, none may go or change its place."""
     names = [
         "op_id", "class", "object", "host", "pid", "comm", "begin_tid", "end_tid", "begin_ns", "end_ns", "latency_ns",
-        "client_ns", "complete", "reason", "bytes", "dev", "sector", "rw",
+        "client_ns", "complete", "reason", "bytes", "dev", "sector", "rw", "begin_cpu",
     ]  # fmt: skip
     assert [name for name, _ in FIXED] == names
     told = parser_of("csv").format_help()

@@ -21,6 +21,7 @@ from tests.lib.recorded import LAB, NAMES, RunOf, model_of
 from opline import _core
 from opline.errors import OplineError
 from opline.store.arrays import ABSENT
+from opline.store.schema import ATTRIBUTES
 from opline_analyses.cli import main
 from opline_analyses.client.client_files import find_log
 from opline_analyses.client.client_log import join_client_log
@@ -48,7 +49,7 @@ def by_sql(run: Path, log: Path | None) -> tuple[str, str]:
             SELECT o.op_id, o.class, o.object, o.host, o.pid, o.comm, o.begin_tid, o.end_tid, o.begin_ns, o.end_ns,
                    o.latency_ns, c.client_ns, CASE WHEN o.complete THEN 'true' ELSE 'false' END,
                    CASE WHEN o.complete AND o.tainted THEN 'tainted' ELSE o.reason END, o.length_bytes,
-                   (o.dev >> 20) || ':' || (o.dev & 1048575), o.sector, f.kind{cells}, o.unattributed_ns
+                   (o.dev >> 20) || ':' || (o.dev & 1048575), o.sector, f.kind, o.begin_cpu{cells}, o.unattributed_ns
             FROM ops o LEFT JOIN p USING (op_id) LEFT JOIN f USING (op_id)
             LEFT JOIN client_ops c USING (op_id) ORDER BY o.op_id"""
     )
@@ -99,7 +100,7 @@ def test_selected_ops_of_a_trace(trace: Trace, tmp_path: Path) -> None:
 
 def one_op(rows: _core.OpCsv, obj: bytes) -> None:
     """An op that knows its object and nothing else."""
-    numbers = [np.array([n], np.int64) for n in (0, 0, *[ABSENT] * 12)]
+    numbers = [np.array([n], np.int64) for n in (0, 0, *[ABSENT] * (12 + len(ATTRIBUTES)))]
     none = np.zeros(1, np.uint32)
     rows.ops(tuple(numbers), none, none, none, none, np.array([0, len(obj)], np.int32), obj)
 

@@ -108,7 +108,7 @@ class RunBuilder:
                 "length_bytes": length_bytes, "transition_count": len(points),
                 "late_count": sum(p.late for p in points), "request_count": len(requests),
                 "dev": first.dev if first else None, "sector": first.sector if first else None,
-                "no_request": no_request,
+                "no_request": no_request, "begin_cpu": begin.cpu,
                 "unattributed_ns": taken if complete else None,
                 "unknown_ns": sum(s["duration_ns"] for s in stages if s["kind"] == "unknown") if complete else None,
             }

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from opline import _core
 from opline.correlation import temporary_file_failed
+from opline.store.schema import ATTRIBUTES
 from opline_analyses.base.result_table import csv_header, identifier
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ FIXED: tuple[tuple[str, str], ...] = (
     ("dev", "Device of the first block request, major:minor."),
     ("sector", "First sector of the first bio, in units of 512 bytes."),
     ("rw", "What the first block request does: read, write, discard, write_zeroes, flush, other."),
+    *((a.column, a.meaning) for a in ATTRIBUTES),
 )
 # of the long form, as the core writes it
 STAGE_COLUMNS = (
@@ -58,6 +60,7 @@ STAGE_COLUMNS = (
 _OP_NUMBERS = (
     *("op_id", "pid", "begin_tid", "end_tid", "begin_ns", "end_ns", "latency_ns", "length_bytes", "dev", "sector"),
     *("complete", "tainted", "unattributed_ns"),
+    *(a.column for a in ATTRIBUTES),
 )
 _OP_TEXTS = ("class", "host", "comm", "reason")
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 from opline.steps import STEPS
+from opline.store.schema import ATTRIBUTES
 from opline.talk import passing
 from opline_analyses.ops.locks import HOLDERS, with_holders
 from opline_analyses.ops.waited import InWait
@@ -156,6 +157,7 @@ class OpDetail:
     unattributed_ns: int | None
     unknown_ns: int | None
     unsplit: bool = False
+    attributes: dict[str, int | None] = field(default_factory=dict)  # as opline.store.schema declares them
     transitions: list[Passed] = field(default_factory=list)
     stages: list[Interval] = field(default_factory=list)
     states: list[InState] = field(default_factory=list)
@@ -170,15 +172,16 @@ class OpDetail:
         plain = {
             f.name: getattr(self, f.name)
             for f in fields(self)
-            if f.name not in ("op_class", "devices", "start_ns", *_PARTS)
+            if f.name not in ("op_class", "devices", "start_ns", "attributes", *_PARTS)
         }
         parts = {name: [_document(part) for part in getattr(self, name)] for name in _PARTS}
-        return {"op_id": plain.pop("op_id"), "class": self.op_class, **plain, **parts}
+        return {"op_id": plain.pop("op_id"), "class": self.op_class, **plain, **self.attributes, **parts}
 
 
 _OPS = """SELECT op_id, class, object, key, pid, begin_ns, end_ns, latency_ns, complete, reason, tainted, offset_bytes,
-    length_bytes, no_request, unattributed_ns, unknown_ns, coalesce(unsplit, false)
-    FROM ops WHERE op_id BETWEEN {low} AND {high}"""
+    length_bytes, no_request, unattributed_ns, unknown_ns, coalesce(unsplit, false)"""
+_OF_CHUNK = "FROM ops WHERE op_id BETWEEN {low} AND {high} AND op_id IN (SELECT op_id FROM chunk)"
+_ATTRIBUTES = tuple(a.column for a in ATTRIBUTES)
 _TRANSITIONS = """SELECT op_id, ts_ns, point, event, tid, cpu, comm, late, aside FROM transitions
     WHERE op_id BETWEEN {low} AND {high} AND op_id IN (SELECT op_id FROM chunk) ORDER BY op_id, seq"""
 _STAGES = """SELECT op_id, stage, kind, from_point, to_point, begin_ns, duration_ns, request_id,
@@ -258,9 +261,11 @@ def _chunk(
     # The range lets DuckDB skip row groups: op_ids and rows are nearly in the same order.
     span = {"low": min(ids), "high": max(ids)}
     run.con.execute("CREATE OR REPLACE TEMP TABLE chunk AS SELECT unnest(?::BIGINT[]) AS op_id", [ids])
-    ops = {
-        row[0]: OpDetail(*row) for row in run.rows((_OPS + " AND op_id IN (SELECT op_id FROM chunk)").format(**span))
-    }
+    ops = {}
+    for row in run.rows(f"{', '.join((_OPS, *_ATTRIBUTES))} {_OF_CHUNK}".format(**span)):
+        known = len(row) - len(_ATTRIBUTES)
+        ops[row[0]] = OpDetail(*row[:known])
+        ops[row[0]].attributes = dict(zip(_ATTRIBUTES, row[known:], strict=True))
     names, start_ns = run.device_names(), run.start_ns()
     for op in ops.values():
         op.devices, op.start_ns = names, start_ns

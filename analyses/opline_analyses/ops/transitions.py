@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from opline.applications import table as applications
 from opline.model.language import BLOCK_STEPS
+from opline.store.schema import ATTRIBUTES
 from opline_analyses.base.colours import STATES
 from opline_analyses.base.quantities import seconds
 from opline_analyses.base.result_table import ResultTable, label, text, time
@@ -172,6 +173,8 @@ def header_of(op: OpDetail) -> str:
         parts.append(f"incomplete ({op.reason})" if op.reason else "incomplete")
     if op.length_bytes is not None:
         parts.append(f"{op.length_bytes} B" + (f" at {op.offset_bytes}" if op.offset_bytes is not None else ""))
+    told = ((a.text, op.attributes.get(a.column)) for a in ATTRIBUTES if a.text)
+    parts += [text.format(value) for text, value in told if value is not None]
     if op.tainted:
         parts.append("tainted: its begin or its end can have been lost")
     elif op.unsplit:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from opline.store.arrays import Batch
+from opline.store.schema import ATTRIBUTES
 from opline_analyses.base.text import device_name
 from opline_analyses.ops.rows import Column
 from opline_analyses.runs.columns import batches
@@ -173,6 +174,7 @@ def read_ops(run: Run, start_ns: int) -> Ops:
         table.dimension("begun by", "comm"),
         table.dimension("process", "pid"),
         table.dimension("block requests", "request_count"),
+        *(table.dimension(a.kind, a.column) for a in ATTRIBUTES),
         _met(run, op_id, table.last),
     ]
     incomplete = run.con.execute(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from opline.store.schema import ATTRIBUTES
 from opline.talk import shown
 from opline.values import Value
 from opline_analyses.base.text import device_name
@@ -44,6 +45,7 @@ FAST = (
     Kind("begun by", _OF_OPS.format("comm")),
     Kind("process", _OF_OPS.format("pid")),
     Kind("block requests", _OF_OPS.format("request_count")),
+    *(Kind(a.kind, _OF_OPS.format(a.column)) for a in ATTRIBUTES),
 )
 SLOW = (Kind("queue depth met", _DEPTHS), Kind("thread passed", _THREADS, several=True))
 KINDS = (*FAST, *SLOW)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from opline.store.arrays import gathered
+from opline.store.schema import ATTRIBUTES
 from opline_analyses.base.text import device_name, duration
 from opline_analyses.client.loop import closed_loop
 from opline_analyses.runs.cgroups import names
@@ -234,10 +235,11 @@ def _of_cgroups(run: Run, column: Codes) -> Attribute:
 
 def attributes(run: Run) -> list[Attribute]:
     """All that is recorded, of the ops in `tested`, in the order of op_id."""
+    declared = "".join(f", {a.column}::VARCHAR AS {a.column}" for a in ATTRIBUTES)
     ops = gathered(
         run.con.sql(
-            """SELECT op_id, begin_ns, coalesce(length_bytes, -1)::BIGINT AS length, class, object, comm,
-                      begin_tid::VARCHAR AS begin_tid, cgroup::VARCHAR AS cgroup
+            f"""SELECT op_id, begin_ns, coalesce(length_bytes, -1)::BIGINT AS length, class, object, comm,
+                      begin_tid::VARCHAR AS begin_tid, cgroup::VARCHAR AS cgroup{declared}
                FROM ops SEMI JOIN tested USING (op_id) ORDER BY op_id"""
         )
     )
@@ -250,13 +252,7 @@ def attributes(run: Run) -> list[Attribute]:
         _named("first thread", "are begun by thread {}", ops.codes("begin_tid")),
         numeric("size", "are longer than {} bytes", "are at most {} bytes long", lengths, lengths >= 0),
     ]  # fmt: skip
-    cpu = queried(
-        run,
-        """SELECT coalesce(cpu, -1)::INTEGER AS cpu FROM transitions SEMI JOIN tested USING (op_id) WHERE seq = 0
-           ORDER BY op_id""",
-    )["cpu"]
-    if len(cpu) == len(ids):
-        found.append(valued("CPU", "begin on CPU {}", cpu, [str(c) for c in range(int(cpu.max(initial=-1)) + 1)]))
+    found += [_named(a.kind, a.phrase, ops.codes(a.column)) for a in ATTRIBUTES]
     found += _arrivals(run, ids, begins)
     makers: tuple[Callable[[Run, Numbers], Iterator[Attribute]], ...] = (_threads, _requests, _batches)
     for make in makers:

@@ -92,7 +92,8 @@ PyObject *csv_ops(PyObject *self, PyObject *args) {
         kComplete,
         kTainted,
         kUnattributed,
-        kNumbers
+        kAttributes,
+        kNumbers = kAttributes + opline::kOpAttributes.size()
     };
     PyObject *columns;
     Buffer classes, hosts, comms, reasons, offsets, objects;
@@ -141,6 +142,8 @@ PyObject *csv_ops(PyObject *self, PyObject *args) {
             op.complete = number(kComplete) == 1;
             op.tainted = number(kTainted) == 1;
             op.unattributed_ns = number(kUnattributed);
+            for (std::size_t n = 0; n < opline::kOpAttributes.size(); ++n)
+                op.attributes.*opline::kOpAttributes[n] = numbers[kAttributes + n].at<std::int64_t>(i);
             csv_of(self).op(static_cast<std::uint64_t>(number(kPlace)), op);
         }
         Py_RETURN_NONE;

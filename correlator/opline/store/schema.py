@@ -32,6 +32,21 @@ def _table(name: str, row: str, *columns: tuple[str, str, str]) -> TableSpec:
     return TableSpec(name, row, tuple(Column(*c) for c in columns))
 
 
+class Attribute(Value):
+    """A whole number that describes an op, declared here once for all outputs: a column of the table ops and of `opline
+    csv`, a value of `opline ops`, a kind of the page, and what `opline why` tests. The core sets it
+    (`stages/op_attributes.cpp`).
+    """
+
+    column: str
+    meaning: str
+    kind: str  # what people call it
+    phrase: str  # the ops that have the value {}
+    text: str = ""  # in the first line of `opline ops`, with {}; empty: the lines below it say it
+
+
+ATTRIBUTES = (Attribute("begin_cpu", "CPU of the begin point.", "CPU", "begin on CPU {}"),)
+
 TABLES: tuple[TableSpec, ...] = (
     _table(
         "ops",
@@ -90,6 +105,7 @@ TABLES: tuple[TableSpec, ...] = (
             "i64",
             "Part of latency_ns in stages of kind unknown: between two threads, without evidence on both sides.",
         ),
+        *((a.column, "i64", a.meaning) for a in ATTRIBUTES),
     ),
     _table(
         "transitions",

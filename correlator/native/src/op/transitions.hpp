@@ -160,8 +160,11 @@ class TransitionList {
     std::uint32_t shape() const { return shaped_ ? node_at(place_) : 0; }
     std::int64_t tid(std::uint32_t thread) const { return ids_[thread].tid; }
     std::int32_t pid(std::uint32_t thread) const { return ids_[thread].pid; }
-    // kNoCpu and 0 without details.
-    std::uint32_t cpu(std::size_t i) const { return details_.empty() ? kNoCpu : details_[i].cpu; }
+    // kNoCpu and 0 without details, but for the first.
+    std::uint32_t cpu(std::size_t i) const {
+        if (!shaped_) return wide_[i].cpu;
+        return details_.empty() ? (i == 0 ? first_cpu_ : kNoCpu) : details_[i].cpu;
+    }
     std::uint32_t comm(std::size_t i) const { return details_.empty() ? (i == 0 ? first_comm_ : 0) : details_[i].comm; }
     std::int64_t last_tid() const { return ids_[shapes_->node(node_at(place_)).thread].tid; }
     // Valid as long as the list is.
@@ -186,7 +189,10 @@ class TransitionList {
         const std::uint32_t thread = ordinal_of(t.tid, t.pid);
         const Place next = thread == Shapes::kMaxThreads ? 0 : shapes_->step(place_, t, thread);
         if (next == 0) return false;
-        if (n == 0) first_comm_ = t.comm;
+        if (n == 0) {
+            first_comm_ = t.comm;
+            first_cpu_ = t.cpu;
+        }
         go_on(next, thread, t.ts_ns, t.tid, t.pid);
         if (detailed_) details_.push_back({t.cpu, t.comm});
         return true;
@@ -226,7 +232,7 @@ class TransitionList {
     std::uint8_t threads_ = 0;
     mutable Place place_ = 0;
     std::uint32_t room_ = 0;
-    std::uint32_t first_comm_ = 0;
+    std::uint32_t first_comm_ = 0, first_cpu_ = kNoCpu;
     std::vector<std::int64_t> times_;  // room_ of them: how many there are the place says
     Shapes *shapes_ = nullptr;
     std::array<Thread, Shapes::kMaxThreads> ids_{};

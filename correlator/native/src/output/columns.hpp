@@ -51,6 +51,9 @@ using Text = ColumnName<ColumnType::kText>;
 //     for line in textwrap.wrap(" ".join(f"constexpr~{name}" for name in names), 118, break_on_hyphens=False):
 //         print(line.replace("~", " "))
 //     print("}")
+// from opline.store.schema import ATTRIBUTES
+// print("// Of OpAttributes, in the same order.")
+// print("constexpr I64 kOfAttributes[]{" + ", ".join(f"ops::{a.column}" for a in ATTRIBUTES) + "};")
 // print("const TableDecl kTables[] = {")
 // for spec in TABLES:
 //     print(f'    {{"{spec.name}", {{')
@@ -86,6 +89,7 @@ constexpr Dict reason{16}; constexpr Bool tainted{17}; constexpr Bool unsplit{18
 constexpr I64 length_bytes{20}; constexpr U32 transition_count{21}; constexpr U32 late_count{22};
 constexpr U32 request_count{23}; constexpr U32 batch_count{24}; constexpr U32 dev{25}; constexpr U64 sector{26};
 constexpr Dict no_request{27}; constexpr I64 unattributed_ns{28}; constexpr I64 unknown_ns{29};
+constexpr I64 begin_cpu{30};
 }
 namespace transitions {
 constexpr I64 op_id{0}; constexpr U32 seq{1}; constexpr I64 ts_ns{2}; constexpr Dict point{3};
@@ -172,6 +176,8 @@ namespace discarded {
 constexpr Text stream{0}; constexpr I64 begin_ns{1}; constexpr I64 end_ns{2}; constexpr U64 count{3};
 constexpr Bool packets{4};
 }
+// Of OpAttributes, in the same order.
+constexpr I64 kOfAttributes[]{ops::begin_cpu};
 const TableDecl kTables[] = {
     {"ops", {
         {"op_id", ColumnType::kInt64}, {"class", ColumnType::kDict}, {"object", ColumnType::kText},
@@ -184,7 +190,7 @@ const TableDecl kTables[] = {
         {"transition_count", ColumnType::kUint32}, {"late_count", ColumnType::kUint32},
         {"request_count", ColumnType::kUint32}, {"batch_count", ColumnType::kUint32}, {"dev", ColumnType::kUint32},
         {"sector", ColumnType::kUint64}, {"no_request", ColumnType::kDict}, {"unattributed_ns", ColumnType::kInt64},
-        {"unknown_ns", ColumnType::kInt64}
+        {"unknown_ns", ColumnType::kInt64}, {"begin_cpu", ColumnType::kInt64}
     }},
     {"transitions", {
         {"op_id", ColumnType::kInt64}, {"seq", ColumnType::kUint32}, {"ts_ns", ColumnType::kInt64},

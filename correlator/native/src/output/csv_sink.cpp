@@ -29,6 +29,7 @@ void CsvSink::row(const SettledOp &settled) {
     out.begin_ns = op.begin_ns;
     out.complete = settled.complete;
     out.tainted = settled.tainted;
+    out.attributes = found.attributes;
     out.reason = strings_.at(settled.reason);
     if (settled.complete) {
         out.end_tid = known(display_number(found.end_tid));

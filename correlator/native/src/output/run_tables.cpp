@@ -214,6 +214,8 @@ void RunTables::op_row(const SettledOp &settled) {
     row.u64_if(ops::sector, request && request->sector != kNoSector, request ? request->sector : 0)
         .dict_or_absent(ops::no_request, settled.no_request);
     row.i64_if(ops::unattributed_ns, ended, found.unattributed_ns).i64_if(ops::unknown_ns, ended, found.unknown_ns);
+    for (std::size_t i = 0; i < kOpAttributes.size(); ++i)
+        row.time(kOfAttributes[i], found.attributes.*kOpAttributes[i]);
 }
 
 void RunTables::request(const Request &r, const Flush *flush, const Served &served, bool has_population) {

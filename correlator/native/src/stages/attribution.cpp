@@ -143,6 +143,7 @@ void Attributor::fill(const Op &op, const ShapeStages &shape, Attribution &out) 
     out.late = 0;
     out.first_tid = list.first_tid();
     out.first_comm = list.first_comm();
+    out.attributes = attributes_of(list);
     out.end_tid = list.last_tid();
     out.transitions.clear();
     if (!with_transitions_) return;

@@ -366,7 +366,9 @@ void CriticalPath::run(const Op &op, Attribution &out, bool keeps_waits) {
     out.late = 0;
     out.first_tid = out.end_tid = -1;
     out.first_comm = 0;
+    out.attributes = {};
     if (out.passed == 0) return;
+    out.attributes = attributes_of(op.transitions);
     out.first_tid = out.transitions.front().t().tid;
     out.first_comm = out.transitions.front().t().comm;
     for (const auto &p : out.transitions) {

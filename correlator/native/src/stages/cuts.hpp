@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "stages/op_attributes.hpp"
 #include "model/plan.hpp"
 #include "op/op.hpp"
 #include "sched/sched.hpp"
@@ -43,7 +44,8 @@ struct Attribution {
     std::uint32_t passed = 0, late = 0;         // transitions: how many, and after the end
     std::int64_t first_tid = -1, end_tid = -1;  // of the first, and of the last that is not late
     std::uint32_t first_comm = 0;               // pool id
-    std::vector<Transition> unpacked;           // what `transitions` are of, where the op keeps them by its shape
+    OpAttributes attributes;
+    std::vector<Transition> unpacked;  // what `transitions` are of, where the op keeps them by its shape
 
     // The one that was queued first; nullptr: none.
     const RequestCut *first_request() const {

@@ -10,10 +10,11 @@
 namespace opline {
 namespace {
 
+constexpr std::size_t kUnattributed = sizeof(OpAttributes), kLength = kUnattributed + 8, kHead = kLength + 4;
 constexpr std::size_t kChunk = std::size_t{1} << 20;  // of what rows() gives
 
-// kOp: unattributed_ns, length of the head, head, tail. kPairs: (stage number, duration). kShape: handle, durations of
-// 4 bytes. kClient: client_ns. kBio: its id, then what it does. kRows: whole rows.
+// kOp: attributes, unattributed_ns, length of the head, head, tail. kPairs: (stage number, duration). kShape: handle,
+// durations of 4 bytes. kClient: client_ns. kBio: its id, then what it does. kRows: whole rows.
 
 template <class T>
 T get(std::string_view data, std::size_t at) {
@@ -42,9 +43,9 @@ void add_middle(std::string &out, const OpCsv::StageRow &s) {
 
 void OpCsv::op(std::uint64_t place, const Op &o) {
     constexpr std::size_t kNumbers = 14;
-    std::size_t room = 12 + kNumbers * (csv::kRoom + 1) + 16;
+    std::size_t room = kHead + kNumbers * (csv::kRoom + 1) + 16;
     for (const auto text : {o.op_class, o.object, o.host, o.comm, o.reason}) room += csv::text_room(text) + 1;
-    char *const begin = spool_.begin(room), *const head = begin + 12, *at = head;
+    char *const begin = spool_.begin(room), *const head = begin + kHead, *at = head;
     const auto number = [&at](std::int64_t v) {
         *at++ = ',';
         if (v != kNoTime) at = csv::put_number(at, v);
@@ -58,7 +59,7 @@ void OpCsv::op(std::uint64_t place, const Op &o) {
     number(o.pid);
     text(o.comm);
     for (const auto v : {o.begin_tid, o.end_tid, o.begin_ns, o.end_ns, o.latency_ns}) number(v);
-    put(put(begin, o.unattributed_ns), static_cast<std::uint32_t>(at - head));
+    put(put(put(begin, o.attributes), o.unattributed_ns), static_cast<std::uint32_t>(at - head));
     text(o.complete ? "true" : "false");
     text(o.complete && o.tainted ? "tainted" : o.reason);
     number(o.bytes);
@@ -129,10 +130,11 @@ void OpCsv::one_place(const Spool::Record &r) {
     };
     switch (r.kind) {
     case kOp: {
-        const auto head = get<std::uint32_t>(r.data, 8);
-        row_.unattributed_ns = get<std::int64_t>(r.data, 0);
-        row_.head.assign(r.data.substr(12, head));
-        row_.tail.assign(r.data.substr(12 + head));
+        const auto head = get<std::uint32_t>(r.data, kLength);
+        row_.attributes = get<OpAttributes>(r.data, 0);
+        row_.unattributed_ns = get<std::int64_t>(r.data, kUnattributed);
+        row_.head.assign(r.data.substr(kHead, head));
+        row_.tail.assign(r.data.substr(kHead + head));
         row_.has_op = true;
         break;
     }
@@ -157,6 +159,7 @@ void OpCsv::write_row() {
         add_cell(out_, row_.client_ns);
         out_ += row_.tail;
         out_ += row_.first_bio_kind;
+        for (const auto attribute : kOpAttributes) add_cell(out_, row_.attributes.*attribute);
         const std::size_t used = out_.size();
         out_.resize(used + (csv::kMaxNumber + 1) * (row_.cells.size() + 1) + csv::kRoom);
         char *at = out_.data() + used;

@@ -11,6 +11,7 @@
 
 #include "base/spool.hpp"
 #include "event/event.hpp"
+#include "stages/op_attributes.hpp"
 #include "statistics/stage_stats.hpp"
 
 namespace opline {
@@ -32,6 +33,7 @@ class OpCsv {
         bool complete = false, tainted = false, has_sector = false;
         std::uint64_t sector = 0;
         std::int64_t unattributed_ns = kNoTime;
+        OpAttributes attributes;
     };
     struct StageRow {
         std::string_view stage, kind, from, to;
@@ -71,6 +73,7 @@ class OpCsv {
     struct OpRow {
         bool has_op = false;
         std::string head, tail;  // cells before and behind the client's
+        OpAttributes attributes;
         std::int64_t client_ns = kNoTime, unattributed_ns = kNoTime;
         std::uint64_t first_bio = 0;
         std::string first_bio_kind;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The steps of a block request, declared once: the core's table of them is generated from here
-(`correlator/native/src/block/steps.hpp`).
+"""The steps of a block request, declared once. The columns of the table requests, all outputs, and the core's table of
+steps (`correlator/native/src/block/steps.hpp`, generated) come from here.
 """
 
 from __future__ import annotations
@@ -17,13 +17,20 @@ class Step(Value):
     column: str  # of the table requests
     thread: str  # that takes it: the request's queue_tid or issue_tid; "": none, it runs on whatever was interrupted
     meaning: str
+    recorded: str  # what the column has
 
 
 #: In the order in which a request takes them. The core's tables of steps are generated from these.
 STEPS = (
-    Step("Q", "queue_ns", "queue_tid", "bio queued"),
-    Step("G", "getrq_ns", "queue_tid", "request allocated"),
-    Step("I", "insert_ns", "queue_tid", "inserted"),
-    Step("D", "issue_ns", "issue_tid", "issued to the driver"),
-    Step("C", "complete_ns", "", "completed"),
+    Step(
+        "Q",
+        "queue_ns",
+        "queue_tid",
+        "bio queued",
+        "Q: the first bio was queued; for the rest of a split, the original bio.",
+    ),
+    Step("G", "getrq_ns", "queue_tid", "request allocated", "G: the request was allocated."),
+    Step("I", "insert_ns", "queue_tid", "inserted", "I: inserted into the scheduler; absent with scheduler none."),
+    Step("D", "issue_ns", "issue_tid", "issued to the driver", "Last D; differs from the first after a requeue."),
+    Step("C", "complete_ns", "", "completed", "C: completed."),
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from opline.steps import STEPS
 from opline_analyses.base.result_table import Column, ResultTable, lapse, text
 from opline_analyses.base.text import count_of, device_name, duration
 
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
     from opline_analyses.base.result_table import Part
     from opline_analyses.runs.run import Run
 
+_WORDS = {"Q": "queued", "I": "given to the scheduler"}  # of an I/O, where a request has others
 _ABOUT = (
-    "queue_ns", "getrq_ns", "insert_ns", "first_issue_ns", "issue_ns", "complete_ns", "queue_cpu", "issue_cpu",
+    *(step.column for step in STEPS), "first_issue_ns", "queue_cpu", "issue_cpu",
     "complete_cpu", "issue_comm", "issue_tid", "in_flight", "merge_count", "requeue_count", "error", "bio_count",
 )  # fmt: skip
 
@@ -41,14 +43,14 @@ def who(io: dict[str, Any]) -> str:
 def _steps(io: dict[str, Any]) -> Iterator[tuple[str, int, str]]:
     """Those that were seen: what, when, by whom or where."""
     issuer = f"{io.get('issue_comm') or '?'}:{'?' if io.get('issue_tid') is None else io['issue_tid']}"
-    steps = [
-        ("Q queued", "queue_ns", who(io), "queue_cpu"),
-        ("G request allocated", "getrq_ns", "", None),
-        ("I given to the scheduler", "insert_ns", "", None),
-        ("D issued to the driver", "first_issue_ns", issuer, "issue_cpu"),
-        ("D issued again", "issue_ns", "", None),
-        ("C completed", "complete_ns", "", "complete_cpu"),
-    ]
+    by_letter = {"Q": (who(io), "queue_cpu"), "D": (issuer, "issue_cpu"), STEPS[-1].letter: ("", "complete_cpu")}
+    steps = []
+    for step in STEPS:
+        by, cpu = by_letter.get(step.letter, ("", None))
+        column = "first_issue_ns" if step.letter == "D" else step.column
+        steps.append((f"{step.letter} {_WORDS.get(step.letter, step.meaning)}", column, by, cpu))
+        if step.letter == "D":
+            steps.append(("D issued again", "issue_ns", "", None))
     for what, column, by, cpu in steps:
         at = io.get(column)
         if at is None or (column == "issue_ns" and at == io.get("first_issue_ns")):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from opline.steps import STEPS
 from opline_analyses.base.text import duration, percent
 from opline_analyses.client.client_report import ClientReport
 from opline_analyses.client.coverage import PER_OP, per_op
@@ -259,16 +260,17 @@ FROM (SELECT op_id, bio_id, request_id FROM links WHERE op_id BETWEEN {first} AN
       WHERE request_id IS NOT NULL AND op_id BETWEEN {first} AND {last})
 SEMI JOIN (SELECT op_id FROM counted WHERE op_id BETWEEN {first} AND {last}) USING (op_id)
 """
-_STEPS = """
-WITH o AS (SELECT op_id, bool_or(coalesce(b.queue_ns, r.queue_ns) IS NOT NULL) AS q,
-                  bool_and(getrq_ns IS NOT NULL) AS g, bool_and(insert_ns IS NOT NULL) AS i,
-                  bool_and(issue_ns IS NOT NULL) AS d, bool_and(complete_ns IS NOT NULL) AS c
-           FROM pairs LEFT JOIN (SELECT bio_id, queue_ns FROM bios WHERE bio_id BETWEEN {} AND {}) b USING (bio_id)
-           LEFT JOIN (SELECT request_id, queue_ns, getrq_ns, insert_ns, issue_ns, complete_ns FROM requests
-                      WHERE request_id BETWEEN {} AND {}) r USING (request_id)
+_OTHERS = STEPS[1:]  # a bio may have the first step without its request
+_COLUMNS = ", ".join(step.column for step in STEPS)
+_SEEN = ", ".join(f"bool_and({s.column} IS NOT NULL) AS {s.letter}" for s in _OTHERS)
+_STEPS = f"""
+WITH o AS (SELECT op_id, bool_or(coalesce(b.queue_ns, r.queue_ns) IS NOT NULL) AS Q, {_SEEN}
+           FROM pairs LEFT JOIN (SELECT bio_id, queue_ns FROM bios WHERE bio_id BETWEEN {{}} AND {{}}) b USING (bio_id)
+           LEFT JOIN (SELECT request_id, {_COLUMNS} FROM requests
+                      WHERE request_id BETWEEN {{}} AND {{}}) r USING (request_id)
            GROUP BY op_id)
-SELECT count(*) FILTER (q), count(*) FILTER (q AND g AND d AND c), count(*) FILTER (NOT q),
-       count(*) FILTER (NOT g), count(*) FILTER (NOT i), count(*) FILTER (NOT d), count(*) FILTER (NOT c)
+SELECT count(*) FILTER (Q), count(*) FILTER ({" AND ".join(s.letter for s in STEPS if s.letter != "I")}),
+       {", ".join(f"count(*) FILTER (NOT {s.letter})" for s in STEPS)}
 FROM o
 """
 
@@ -278,7 +280,7 @@ def block_steps(run: Run) -> dict[str, Any]:
 
     ``I`` is listed and not required: with scheduler none there is no insert. Split remainders have no Q of their own.
     """
-    steps = [0] * 7
+    steps = [0] * (2 + len(STEPS))
     for first, last in counted_ranges(run):
         run.con.execute(_PAIRS.format(first=first, last=last))
         bios = "SELECT coalesce(min(bio_id), 0), coalesce(max(bio_id), -1), "
@@ -299,7 +301,7 @@ def block_steps(run: Run) -> dict[str, Any]:
         "ops": ops,
         "with_q": with_q,
         "with_q_to_c": whole,
-        "missing": dict(zip("QGIDC", missing, strict=True)),
+        "missing": dict(zip((step.letter for step in STEPS), missing, strict=True)),
         "no_request": reasons,
         "bios": bios,
         "requests": requests,

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, BinaryIO
 
+from opline.steps import STEPS
 from opline.talk import shown
 from opline_analyses.base.colours import STATES
 from opline_analyses.base.text import device_name
@@ -28,8 +29,8 @@ from opline_analyses.runs.selection import Selection
 FIRST_DEVICE = 1 << 22  # no process has this number: PID_MAX_LIMIT of the kernel's threads.h
 ROWS = 4096
 # The requests of the ops in the table `exported`, each once.
-_REQUESTS = """
-    SELECT dev, request_id, rwbs, sector, nr_sectors, queue_ns, getrq_ns, insert_ns, issue_ns, complete_ns
+_REQUESTS = f"""
+    SELECT dev, request_id, rwbs, sector, nr_sectors, {", ".join(step.column for step in STEPS)}
     FROM requests WHERE request_id IN (
         SELECT request_id FROM links SEMI JOIN exported USING (op_id)
         UNION SELECT request_id FROM stages SEMI JOIN exported USING (op_id))
@@ -91,7 +92,7 @@ def _requests(run: Run, first: int) -> Iterator[str]:
     (whole,) = run.row(f"SELECT count(*) FROM ({_REQUESTS})")
     for rows in fetched(run.con.execute(_REQUESTS), ROWS, whole):
         for dev, request_id, rwbs, sector, nr_sectors, *at in rows:
-            steps = [(letter, ns - first) for letter, ns in zip("QGIDC", at, strict=True) if ns is not None]
+            steps = [(step.letter, ns - first) for step, ns in zip(STEPS, at, strict=True) if ns is not None]
             if not steps:
                 continue
             if dev not in pids:

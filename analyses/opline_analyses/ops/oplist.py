@@ -198,14 +198,14 @@ _WAITS = """SELECT w.op_id, w.wait_id, w.seq, w.begin_ns, w.duration_ns, w.part_
     ORDER BY w.op_id, w.seq, w.begin_ns"""
 # Gives op_id, then REQUEST_COLUMNS. An op sees the Q of its own bio, which in a merged request is not the request's
 # first. A batch's requests cut its members' stages without being linked to each of them: they are shared.
-REQUESTS = """
+REQUESTS = f"""
     WITH own AS (
         SELECT k.op_id, k.request_id, k.shared, k.ambiguous, b.queue_ns, b.merge_ns, b.sector, b.nr_sectors, b.tid,
                b.comm
-        FROM (SELECT * FROM links SEMI JOIN chunk USING (op_id) WHERE op_id BETWEEN {low} AND {high}) k
+        FROM (SELECT * FROM links SEMI JOIN chunk USING (op_id) WHERE op_id BETWEEN {{low}} AND {{high}}) k
         LEFT JOIN bios b USING (bio_id)
         UNION ALL BY NAME SELECT op_id, request_id FROM stages SEMI JOIN chunk USING (op_id)
-        WHERE op_id BETWEEN {low} AND {high}),
+        WHERE op_id BETWEEN {{low}} AND {{high}}),
     l AS (
         SELECT op_id, request_id, count(shared) AS bios, min(queue_ns) AS queue_ns, min(merge_ns) AS merge_ns,
                min(sector) AS sector, sum(nr_sectors)::BIGINT AS nr_sectors, arg_min(tid, queue_ns) AS tid,
@@ -214,7 +214,7 @@ REQUESTS = """
         FROM own WHERE request_id IS NOT NULL GROUP BY op_id, request_id)
     SELECT l.op_id, r.request_id, r.dev, if(l.bios >= 1 AND l.bios < r.bio_count, l.sector, r.sector),
            if(l.bios >= 1 AND l.bios < r.bio_count, l.nr_sectors, r.nr_sectors), r.sector, r.nr_sectors, r.rwbs,
-           coalesce(l.queue_ns, r.queue_ns), l.merge_ns, r.getrq_ns, r.insert_ns, r.issue_ns, r.complete_ns,
+           coalesce(l.queue_ns, r.queue_ns), l.merge_ns, {", ".join(f"r.{s.column}" for s in STEPS[1:])},
            r.preflush_ns, if(r.end_ns > r.complete_ns, r.end_ns, NULL), r.d2c_ns,
            coalesce(l.tid, r.queue_tid), coalesce(l.comm, r.queue_comm), r.queue_cpu, r.issue_tid, r.issue_comm,
            r.issue_cpu, r.complete_cpu, r.error, l.shared AND r.bio_count > 0, l.ambiguous

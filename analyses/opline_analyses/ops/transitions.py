@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from opline.applications import table as applications
 from opline.model.language import BLOCK_STEPS
+from opline.steps import STEPS
 from opline.store.schema import ATTRIBUTES
 from opline_analyses.base.colours import STATES
 from opline_analyses.base.quantities import seconds
@@ -25,14 +26,9 @@ from opline_analyses.ops.waited import wait_list
 if TYPE_CHECKING:
     from opline_analyses.base.result_table import Part
 
-STEPS = (
-    ("Q", "queue_ns"),
-    ("M", "merge_ns"),
-    ("G", "getrq_ns"),
-    ("preflush", "preflush_ns"),
-    ("I", "insert_ns"),
-    ("D", "issue_ns"),
-    ("C", "complete_ns"),
+_BEFORE = {"G": ("M", "merge_ns"), "I": ("preflush", "preflush_ns")}  # what a bio, or its flushes, add
+SHOWN_STEPS = (
+    *(pair for s in STEPS for pair in (_BEFORE.get(s.letter), (s.letter, s.column)) if pair is not None),
     ("postflush", "postflush_ns"),
 )
 
@@ -73,7 +69,7 @@ def _cpu(cpu: int | None) -> str:
 
 def _steps(r: Request) -> list[tuple[str, int]]:
     """The steps that the op's bio took, with their times: one that was merged has no G and no I of its own."""
-    seen = [(letter, ts) for letter, attribute in STEPS if (ts := getattr(r, attribute)) is not None]
+    seen = [(letter, ts) for letter, attribute in SHOWN_STEPS if (ts := getattr(r, attribute)) is not None]
     if r.merge_ns is None:
         return seen
     return [(letter, ts) for letter, ts in seen if letter == "Q" or ts >= r.merge_ns]

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 from opline.cost import cost_of
+from opline.steps import STEPS
 from opline.talk import shown
 from opline_analyses.base.colours import HUES, UNATTRIBUTED, stage_colour
 from opline_analyses.report.ops import NAME_LENGTH
@@ -15,8 +17,9 @@ from opline_analyses.runs.run import Run
 
 FORMAT = 1
 MOST_LOST = 1000  # intervals that the page draws
-_STEPS = ("Q2G", "Q2I", "Q2D", "Q2C", "G2I", "G2D", "I2D", "I2C", "D2C")
-BLOCK_COLOURS = {n: stage_colour(n, "device" if n == "D2C" else "block") for n in _STEPS} | {"other": UNATTRIBUTED}
+_LAST = f"{STEPS[-2].letter}2{STEPS[-1].letter}"
+_BETWEEN = [f"{a.letter}2{b.letter}" for a, b in combinations(STEPS, 2)]
+BLOCK_COLOURS = {n: stage_colour(n, "device" if n == _LAST else "block") for n in _BETWEEN} | {"other": UNATTRIBUTED}
 
 
 def short_name(text: str) -> str:
@@ -60,6 +63,7 @@ def common_head(run: Run, start_ns: int) -> dict[str, Any]:
         "model": short_name(str(model.get("name", "?"))),
         "wall": short_name(str((recording.get("begin") or {}).get("wall") or "").split(".")[0].replace("T", " ")),
         "block_colours": BLOCK_COLOURS,
+        "steps": "".join(step.letter.lower() for step in STEPS),
         "unattributed": {"colour": UNATTRIBUTED},
         "kinds": [[kind, hues[0]] for kind, hues in HUES.items()],
         "cost": cost_of(recording).text(),

@@ -9,7 +9,13 @@ Absent (null) means unknown: never 0, never -1.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from opline.steps import STEPS
 from opline.values import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class Column(Value):
@@ -46,6 +52,14 @@ class Attribute(Value):
 
 
 ATTRIBUTES = (Attribute("begin_cpu", "CPU of the begin point.", "CPU", "begin on CPU {}"),)
+
+
+def _step_columns() -> Iterator[tuple[str, str, str]]:
+    for step in STEPS:
+        if step.letter == "D":
+            yield "first_issue_ns", "i64", "First D: issued to the driver."
+        yield step.column, "i64", step.recorded
+
 
 TABLES: tuple[TableSpec, ...] = (
     _table(
@@ -254,12 +268,7 @@ TABLES: tuple[TableSpec, ...] = (
             "read, write, discard, write_zeroes, flush, zone_reset, zone_reset_all, zone_finish, zone_open, zone_close, other.",
         ),
         ("rwbs", "dict", "Flags in blkparse letters, e.g. WS, FWS, RM."),
-        ("queue_ns", "i64", "Q: the first bio was queued; for the rest of a split, the original bio."),
-        ("getrq_ns", "i64", "G: the request was allocated."),
-        ("insert_ns", "i64", "I: inserted into the scheduler; absent with scheduler none."),
-        ("first_issue_ns", "i64", "First D: issued to the driver."),
-        ("issue_ns", "i64", "Last D; differs from the first after a requeue."),
-        ("complete_ns", "i64", "C: completed."),
+        *_step_columns(),
         ("q2c_ns", "i64", "complete_ns - queue_ns."),
         ("d2c_ns", "i64", "complete_ns - issue_ns: driver and device."),
         ("queue_tid", "i32", "Thread that queued the first bio."),

@@ -332,7 +332,7 @@ export class Run {
     for (let r = this.requestStarts[d]; r < this.requestStarts[d + 1]; r++) {
       const steps = {};
       let last = 0;
-      for (const letter of 'qgidc') {
+      for (const letter of head.steps) {
         const value = columns[`requests.${letter}`][r];
         if (value) steps[letter] = last += signed(value - 1);
       }

@@ -78,11 +78,9 @@ export function layout(run, detail) {
   return { rows: [...rows.values()], order };
 }
 
-const STEPS = 'qgidc';
-
 /** A request's steps as bars: {label, colour, from, to}, ns from the op's begin. */
 export function requestBars(run, request) {
-  const seen = [...STEPS].filter((l) => l in request.steps);
+  const seen = [...run.head.steps].filter((l) => l in request.steps);
   const known = new Map(run.head.stages.map((s) => [s.name, s.colour]));
   return seen.slice(1).map((letter, k) => {
     const label = `${seen[k]}2${letter}`.toUpperCase();
@@ -189,7 +187,7 @@ function picture(run, detail, width) {
     root.append(label(what, y, 'soft'));
     for (const b of requestBars(run, request).filter((part) => seen(part.from, part.to)))
       root.append(barOf(x(b.from), x(b.to), y + 2, b.label, b.colour, b.to - b.from, '', ROW - 9));
-    for (const letter of STEPS) {
+    for (const letter of run.head.steps) {
       if (!(letter in request.steps) || !seen(request.steps[letter], request.steps[letter])) continue;
       root.append(svg('line',
         { x1: x(request.steps[letter]), x2: x(request.steps[letter]), y1: y + 1, y2: y + ROW - 5, class: 'step' },
@@ -309,7 +307,7 @@ function table(run, detail) {
     (r) => el('tr', {}, el('td', {}, name(r.device)), el('td', {}, r.flags),
       el('td', { className: 'number' }, r.sector === null ? '' : count(r.sector)),
       el('td', { className: 'number' }, r.sectors === null ? '' : count(r.sectors)),
-      ...[...STEPS].map((l) => el('td', { className: 'number' }, l in r.steps ? exact(r.steps[l]) : '')),
+      ...[...run.head.steps].map((l) => el('td', { className: 'number' }, l in r.steps ? exact(r.steps[l]) : '')),
       el('td', { className: 'number' }, r.inFlight === null ? '' : String(r.inFlight)),
       el('td', { className: 'number' }, String(r.ops))));
   const head = (names) => el('thead', {}, el('tr', {}, names.map((n) => el('th', { scope: 'col' }, n))));
@@ -318,7 +316,7 @@ function table(run, detail) {
       head(['from', 'takes', 'stage', 'kind', 'thread', ...run.head.states ? ['its thread'] : []]),
       el('tbody', {}, rows)),
     requests.length ? el('table', { className: 'plain' },
-      head(['device', 'flags', 'sector', 'sectors', 'Q', 'G', 'I', 'D', 'C', 'in flight', 'ops']),
+      head(['device', 'flags', 'sector', 'sectors', ...run.head.steps.toUpperCase(), 'in flight', 'ops']),
       el('tbody', {}, requests)) :
                       null);
 }

@@ -52,6 +52,9 @@ using Text = ColumnName<ColumnType::kText>;
 //         print(line.replace("~", " "))
 //     print("}")
 // from opline.store.schema import ATTRIBUTES
+// from opline.steps import STEPS
+// print("// Of kRequestSteps, in the same order.")
+// print("constexpr I64 kOfSteps[]{" + ", ".join(f"requests::{s.column}" for s in STEPS) + "};")
 // print("// Of OpAttributes, in the same order.")
 // print("constexpr I64 kOfAttributes[]{" + ", ".join(f"ops::{a.column}" for a in ATTRIBUTES) + "};")
 // print("const TableDecl kTables[] = {")
@@ -176,6 +179,8 @@ namespace discarded {
 constexpr Text stream{0}; constexpr I64 begin_ns{1}; constexpr I64 end_ns{2}; constexpr U64 count{3};
 constexpr Bool packets{4};
 }
+// Of kRequestSteps, in the same order.
+constexpr I64 kOfSteps[]{requests::queue_ns, requests::getrq_ns, requests::insert_ns, requests::issue_ns, requests::complete_ns};
 // Of OpAttributes, in the same order.
 constexpr I64 kOfAttributes[]{ops::begin_cpu};
 const TableDecl kTables[] = {

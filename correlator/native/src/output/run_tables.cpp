@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "block/steps.hpp"
 #include "identity/threads.hpp"
 #include "output/row.hpp"
 
@@ -227,15 +228,12 @@ void RunTables::request(const Request &r, const Flush *flush, const Served &serv
         .dict_or_absent(requests::host, hosts_.of_device(r.dev))
         .u64_if(requests::sector, r.sector != kNoSector, r.sector)
         .u32(requests::nr_sectors, r.nr_sectors);
-    row.dict(requests::kind, words_.kind(r.kind))
-        .dict(requests::rwbs, words_.rwbs(r.rwbs))
-        .time(requests::queue_ns, r.queue_ns)
-        .time(requests::getrq_ns, r.getrq_ns)
-        .time(requests::insert_ns, r.insert_ns);
+    row.dict(requests::kind, words_.kind(r.kind)).dict(requests::rwbs, words_.rwbs(r.rwbs));
     const auto issue_ns = flush ? flush->issue_ns : r.issue_ns;
-    row.time(requests::first_issue_ns, flush ? issue_ns : r.first_issue_ns)
-        .time(requests::issue_ns, issue_ns)
-        .time(requests::complete_ns, r.complete_ns);
+    for (std::size_t n = 0; n < kRequestSteps.size(); ++n) {
+        if (n == kStepD) row.time(requests::first_issue_ns, flush ? issue_ns : r.first_issue_ns);
+        row.time(kOfSteps[n], n == kStepD ? issue_ns : r.*kRequestSteps[n].of_request);
+    }
     row.i64_if(requests::q2c_ns, done && r.queue_ns != kNoTime,
                r.complete_ns - (done && r.queue_ns != kNoTime ? r.queue_ns : r.complete_ns));
     row.i64_if(requests::d2c_ns, done && issue_ns != kNoTime,

@@ -18,6 +18,7 @@ from typing import Any
 
 from opline.applications import table
 from opline.errors import OplineError
+from opline.readers.pipes import text_of
 from opline_analyses.client.client_folder import outputs_of, together
 from opline_analyses.client.client_report import ClientReport
 from opline_analyses.client.fio_report import fio_json, fio_text
@@ -112,7 +113,7 @@ def read_report(path: Path) -> ClientReport:
         whole.source = str(path)
         return whole
     try:
-        report = parse_report(path.read_text(encoding="utf-8-sig", errors="replace"))
+        report = parse_report(text_of(path))
     except OSError as error:
         raise OplineError(f"Cannot read {path}: {error.strerror}.") from error
     if report is None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opline.paths import is_recording
+from opline.readers.pipes import text_of
 from opline.shapes import read_json
 from opline.store.manifest import RECORDING
 from opline.talk import talk
@@ -76,7 +77,7 @@ def find_report(directory: Path) -> ClientReport | None:
     ]
     for path in places:
         try:
-            report = parse_report(path.read_text(encoding="utf-8-sig", errors="replace")) if path.is_file() else None
+            report = parse_report(text_of(path)) if path.is_file() else None
         except OSError:
             continue
         if report and (fault := report.fault()):

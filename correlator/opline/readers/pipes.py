@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What an input begins with, also of a pipe, which can be read only once: what was looked at is read again afterwards.
 
-A pipe stays open between ``head`` and ``opened``, so that its writer does not notice. The mark of UTF-8 that some
-editors put before a text (EF BB BF) is left out.
+A pipe stays open between ``head`` and ``opened``, so that its writer does not notice. What was put around a text on
+its way (carriage.py) is left out.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
+from opline.readers.carriage import LOOKED_AT as _SHOWS
+from opline.readers.carriage import Carriage
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import BinaryIO
@@ -19,7 +22,6 @@ if TYPE_CHECKING:
     from opline.paths import StrPath
 
 LOOKED_AT = 1 << 16  # bytes, to find out what an input is
-_MARK = b"\xef\xbb\xbf"
 MOST = 1 << 20  # bytes, where the first ones do not show it
 # What was looked into and is not opened yet: descriptor, its first bytes, whether these are all.
 _pipes: dict[str, tuple[int, bytes, bool]] = {}
@@ -58,7 +60,8 @@ def head(path: StrPath, enough: Callable[[bytes, bool], bool]) -> tuple[bytes, b
     """
     path = os.fspath(path)
     if path in _pipes:
-        return _pipes[path][1:]
+        _, first, whole = _pipes[path]
+        return Carriage(first).plain(first), whole
     mode = os.stat(path).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
         return b"", False
@@ -74,29 +77,35 @@ def head(path: StrPath, enough: Callable[[bytes, bool], bool]) -> tuple[bytes, b
     finally:
         if not kept:
             os.close(descriptor)
-    return first, whole
+    return Carriage(first).plain(first), whole
 
 
 def _read(descriptor: int, enough: Callable[[bytes, bool], bool]) -> tuple[bytes, bool]:
+    """The bytes as they are; ``enough`` is asked of them without what was put around them."""
     first, asked = b"", 0
     while len(first) < MOST:
         more = os.read(descriptor, LOOKED_AT - len(first) % LOOKED_AT)
         if not more:
-            return first.removeprefix(_MARK), True
+            return first, True
         first += more
         if len(first) * 4 >= asked * 5:
             asked = len(first)
-            if enough(first.removeprefix(_MARK), False):
+            if enough(Carriage(first).plain(first), False):
                 break
-    return first.removeprefix(_MARK), False
+    return first, False
 
 
 def opened(path: StrPath) -> BinaryIO:
     """The input from its first byte. Raises OSError."""
     path = os.fspath(path)
     if path in _pipes:
-        return io.BufferedReader(_Continued(*_pipes.pop(path)[:2]))
+        descriptor, first, _ = _pipes.pop(path)
+        return Carriage(first).opened(io.BufferedReader(_Continued(descriptor, first)))
     file = open(path, "rb")  # noqa: SIM115 (the caller's)
-    if file.peek(len(_MARK)).startswith(_MARK):
-        file.read(len(_MARK))
-    return file
+    return Carriage(file.peek(_SHOWS)).opened(file)
+
+
+def text_of(path: StrPath) -> str:
+    """The whole text of an input. Raises OSError."""
+    with opened(path) as file:
+        return file.read().decode("utf-8", "replace")

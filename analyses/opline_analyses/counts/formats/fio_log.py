@@ -26,15 +26,14 @@ if TYPE_CHECKING:
 
 CALLED, HAS = "fio's log of latencies", VALUES
 _REST = r"(?:, (?:\d{1,19}|0x[0-9a-fA-F]{1,8})){0,3}"
-_LINE = re.compile(rf"(\d{{1,15}}), (\d{{1,18}}), ([012]), (\d{{1,12}}){_REST}\s*+")
+_LINE = re.compile(rf"\s*+(\d{{1,15}}), (\d{{1,18}}), ([012]), (\d{{1,12}}){_REST}\s*+")
 _OTHER = re.compile(r"(?s:.*)_(?:bw|iops)(?:\.\d{1,6})?\.log")
 _COLUMNS_OF_FIO_2 = 4
 
 
 def probe(head: Head) -> int:
-    """CERTAIN where the first lines are I/Os."""
-    first = head.begun(3)
-    return CERTAIN if first and all(_LINE.fullmatch(line) for line in first) else NO
+    """CERTAIN where some of the first lines are I/Os."""
+    return CERTAIN if any(_LINE.fullmatch(line) for line in head.begun(3)) else NO
 
 
 def read(asked: Asked) -> tuple[Batch, str]:

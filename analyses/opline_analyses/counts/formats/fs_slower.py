@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from opline_analyses.intervals.intervals import Batch
 
 CALLED, HAS = "CSV of ext4slower and its like", VALUES
-_HEADER = re.compile(r"ENDTIME_us,TASK,PID,TYPE,BYTES,OFFSET_b,LATENCY_us,FILE\s*")
-_LINE = re.compile(r"(?P<end>\d{1,18}),.{0,64}?,\d{1,10},[A-Z],\d{1,20},-?\d{1,20},(?P<us>\d{1,15}),.*")
+_HEADER = re.compile(r"\s*+ENDTIME_us,TASK,PID,TYPE,BYTES,OFFSET_b,LATENCY_us,FILE\s*")
+_LINE = re.compile(r"\s*+(?P<end>\d{1,18}),.{0,64}?,\d{1,10},[A-Z],\d{1,20},-?\d{1,20},(?P<us>\d{1,15}),.*")
 
 
 def probe(head: Head) -> int:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 CALLED, HAS = "pgbench's log of transactions", VALUES
 _LINE = re.compile(
-    r"\d{1,6} \d{1,12} (?P<us>\d{1,15}|skipped|failed|serialization|deadlock) \d{1,4} "
+    r"\s*+\d{1,6} \d{1,12} (?P<us>\d{1,15}|skipped|failed|serialization|deadlock) \d{1,4} "
     r"(?P<seconds>\d{9,10}) (?P<fraction>\d{1,6})(?: \d{1,15}){0,2}\s*"
 )
 

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
 CALLED, HAS, MODEL = "iosnoop's listing", EVENTS, "generic"
 _HEADER = re.compile(r"(STARTs +)?(ENDs +)?COMM +PID +TYPE +DEV +BLOCK +BYTES +LATms *+")
-_TIME = r"(\d{1,12}\.\d{6})"
-_REST = r"(\S.{0,30}?) +(\d{1,9}|-) +([A-Z]{1,8}|-) +(\d{1,4},\d{1,7}|-) +(\d{1,20}|-) +(\d{1,12}|-) +(\d{1,9}\.\d{2})"
+_TIME = r"(\d{1,12}[.,]\d{6})"
+_REST = (
+    r"(\S.{0,30}?) +(\d{1,9}|-) +([A-Z]{1,8}|-) +(\d{1,4},\d{1,7}|-) +(\d{1,20}|-) +(\d{1,12}|-) +(\d{1,9}[.,]\d{2})"
+)
 _ORIGIN_NS = 3600 * 10**9  # where no line has a time
 _SECTOR = 512
 _NONE = 2**64 - 1  # the sector of a flush, on kernels up to 4.x
@@ -35,7 +37,7 @@ _NONE = 2**64 - 1  # the sector of a flush, on kernels up to 4.x
 
 def probe(head: Head) -> int:
     """CERTAIN where a line is its header."""
-    return CERTAIN if head.has_line(_HEADER) else NO
+    return CERTAIN if head.has(lambda line: _HEADER.fullmatch(line.lstrip())) else NO
 
 
 def names(_head: Head) -> set[str]:
@@ -54,7 +56,7 @@ def front(paths: list[str]) -> IosnoopReader:
 
 
 def _ns(seconds: str) -> int:
-    whole, _, fraction = seconds.partition(".")
+    whole, fraction = re.split("[.,]", seconds)  # of the locale
     return int(whole) * 10**9 + int(fraction) * 1000
 
 
@@ -70,20 +72,20 @@ class IosnoopReader(EventsReader):
         last_ns = _ORIGIN_NS
         for number, line in lines_of(file):
             yield None
-            if header := _HEADER.fullmatch(line):
+            if header := _HEADER.fullmatch(line.lstrip()):
                 start, end = header[1] is not None, header[2] is not None
                 pattern = re.compile(f"{_TIME} +" * (start + end) + _REST)
                 if not (start or end):
                     self.tell_no_times(" (iosnoop -s, -t)")
                 continue
-            if pattern is None or not line.strip() or line.startswith(("Tracing ", "Ending ")):
+            if pattern is None or not line.strip() or line.lstrip().startswith(("Tracing ", "Ending ")):
                 continue
-            found = pattern.fullmatch(line.rstrip())
+            found = pattern.fullmatch(line.strip())
             if found is None:
                 self.not_understood(number, line)
                 continue
             *times, comm, tid, kind, dev, block, size, milliseconds = found.groups()
-            took_ns = round(float(milliseconds) * 1e6)
+            took_ns = round(float(milliseconds.replace(",", ".")) * 1e6)
             if start and end:
                 begin_ns, end_ns = map(_ns, times)
             elif times:

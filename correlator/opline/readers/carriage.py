@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: MIT
+"""How a text came here: what mail programs, terminals and logs have put around its lines is taken off again.
+
+The marks and the coding of UTF-16 (PowerShell's `>`), the colours of a terminal, blanks that do not break (of a page),
+and what stands before each line: the `> ` of a quotation, the time that journald, syslog, Docker, Kubernetes or `ts`
+adds. What stands before lines is taken off only where nearly all of the first lines have it: a tool's own line may
+begin in such a way. Bytes that are no text stay as they are.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import BinaryIO
+
+LOOKED_AT = 1 << 12  # bytes, which show how a text came
+_UTF8 = b"\xef\xbb\xbf"
+_UTF16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+_COLOUR = re.compile(rb"\x1b(?:\[[0-9;:?]{0,32}[A-Za-z]|\([A-Z0-9])")
+_NO_BREAK = b"\xc2\xa0"
+_HOST = rb"[\w.-]{1,64} [\w./@-]{1,64}(?:\[\d{1,9}\])?: ?"  # and the program's name
+_DAY = rb"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d "
+_DATE = rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
+_BEFORE = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rb"(?:[>|] ?){1,8}",
+        _DAY + _HOST,
+        _DATE + rb"(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)? " + _HOST,
+        _DATE + rb"[.,]\d{6,9}(?:Z|[+-]\d\d:?\d\d) (?:std(?:out|err) [FP] )?",
+        _DAY,
+    )
+)
+_SHARE = 0.8  # of the lines
+_FEWEST = 2
+
+
+class Carriage:
+    """How a text came that begins with ``first``, its first LOOKED_AT bytes or all of it."""
+
+    def __init__(self, first: bytes) -> None:
+        first = first[:LOOKED_AT]
+        self._coding = _UTF16.get(first[:2], "")
+        self._marked = first.startswith(_UTF8)
+        first = self._decoded(first)
+        self._before: re.Pattern[bytes] | None = None
+        self._changes = self._no_break = self._coloured = False
+        if b"\0" in first:  # no text
+            self._coding = ""
+            return
+        self._coloured = _COLOUR.search(first) is not None
+        self._no_break = _NO_BREAK in first
+        lines = [line for line in self._line(first).splitlines() if line.strip()]
+        for before in _BEFORE:
+            if len(lines) >= _FEWEST and sum(before.match(line) is not None for line in lines) >= _SHARE * len(lines):
+                self._before = before
+                break
+        self._changes = self._coloured or self._no_break or self._before is not None
+
+    def _decoded(self, data: bytes) -> bytes:
+        if self._coding:
+            decode = codecs.getincrementaldecoder(self._coding)("replace").decode
+            return decode(data[2:]).encode("utf-8", "replace")  # without half a letter at the end
+        return data.removeprefix(_UTF8)
+
+    def _line(self, line: bytes) -> bytes:
+        if self._coloured:
+            line = _COLOUR.sub(b"", line)
+        if self._no_break:
+            line = line.replace(_NO_BREAK, b" ")
+        if self._before is not None and (found := self._before.match(line)):
+            line = line[found.end() :]
+        return line
+
+    def plain(self, data: bytes) -> bytes:
+        """The text's first bytes as its writer wrote them."""
+        data = self._decoded(data)
+        return b"".join(map(self._line, data.splitlines(keepends=True))) if self._changes else data
+
+    def opened(self, file: BinaryIO) -> BinaryIO:
+        """A file, at its first byte, as its writer wrote it."""
+        if self._marked:
+            file.read(len(_UTF8))
+        if self._coding:
+            file.read(2)
+            decode = codecs.getincrementaldecoder(self._coding)("replace").decode
+            file = io.BufferedReader(_Recoded(file, decode))
+        return io.BufferedReader(_Lines(file, self._line)) if self._changes else file
+
+
+class _Made(io.RawIOBase):
+    """Bytes that are made of another file's."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        super().__init__()
+        self._file = file
+        self._left = b""
+
+    def _more(self) -> bytes:
+        """Some more, b"" at the end."""
+        raise NotImplementedError
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        self._left = self._left or self._more()
+        found = self._left[: len(buffer)]
+        self._left = self._left[len(found) :]
+        buffer[: len(found)] = found
+        return len(found)
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+        super().close()
+
+
+class _Recoded(_Made):
+    def __init__(self, file: BinaryIO, decode: Callable[[bytes, bool], str]) -> None:
+        super().__init__(file)
+        self._decode = decode
+
+    def _more(self) -> bytes:
+        found = b""
+        while not found and (data := self._file.read1()):  # type: ignore[attr-defined]
+            found = self._decode(data, False).encode("utf-8", "replace")
+        return found
+
+
+class _Lines(_Made):
+    def __init__(self, file: BinaryIO, line: Callable[[bytes], bytes]) -> None:
+        super().__init__(file)
+        self._line = line
+
+    def _more(self) -> bytes:
+        """A line, or the first bytes of a long one."""
+        found = b""
+        while not found and (data := self._file.readline(_LONGEST)):
+            found = self._line(data)
+        return found
+
+
+_LONGEST = 1 << 16

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""What mail programs, terminals and logs put around a text is taken off: each format is read as without it."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from opline.readers.carriage import Carriage
+from opline_analyses.cli import main
+
+Captured = pytest.CaptureFixture[str]
+REQUESTS = [(f"793.{100000 + 300 * n}", f"793.{100050 + 300 * n}") for n in range(6)]
+IOSNOOP = "STARTs          ENDs            COMM         PID    TYPE DEV      BLOCK        BYTES     LATms\n"
+BT = "{{ cpu_id = 0 }}, {{ dev = 8388608, sector = 8, nr_sector = 8, rwbs = 1 }}\n"
+TEXTS = {
+    "perf": "".join(
+        f"    fio  10 [001]   {issue}: block:block_rq_issue: 8,0 W 4096 () {8 + n} + 8 [fio]\n"
+        f"    fio  10 [001]   {complete}: block:block_rq_complete: 8,0 W () {8 + n} + 8 [0]\n"
+        for n, (issue, complete) in enumerate(REQUESTS)
+    ),
+    "babeltrace": "".join(
+        f"[{issue}000] (+?.?????????) node block_rq_issue: {BT.format()}"
+        f"[{complete}000] (+0.000050000) node block_rq_complete: {BT.format()}"
+        for issue, complete in REQUESTS
+    ),
+    "blkparse": "".join(
+        f"  8,0    1  {n:7d} {issue:>9}000    10  D   W {8 + n} + 8 [fio]\n"
+        f"  8,0    1  {n:7d} {complete:>9}000     0  C   W {8 + n} + 8 [0]\n"
+        for n, (issue, complete) in enumerate(REQUESTS)
+    ),
+    "biosnoop": "TIME(s)     COMM           PID     DISK      T SECTOR     BYTES  LAT(ms)\n"
+    + "".join(f"{end:<11} {'fio':<14} 10      sda       W 8          4096      0.05\n" for _, end in REQUESTS),
+    "iosnoop": IOSNOOP
+    + "".join(f"{begin:<15} {end:<15} fio  10  W    202,1    8   4096   0.05\n" for begin, end in REQUESTS),
+    "biolatency": "     usecs               : count     distribution\n"
+    "         0 -> 1          : 0        |                                        |\n"
+    "         2 -> 3          : 6        |****************************************|\n",
+    "bpftrace": "Attaching 2 probes...\n\n@usecs: \n[4, 8)                 6 |@@@@@@@@@@@@@@@@@@@@@@@|\n\n",
+    "SystemTap": "value |-------------------------------------------------- count\n    4 |@@@@@@  6\n    8 |  0\n",
+    "ext4slower": "ENDTIME_us,TASK,PID,TYPE,BYTES,OFFSET_b,LATENCY_us,FILE\n"
+    + "1000000,fio,7,R,4096,8192,50,data\n" * 6,
+    "pgbench": "".join(f"0 {n} 50 0 1716887520 {n}\n" for n in range(6)),
+    "fio's log": "".join(f"{n}, 50000, 0, 4096\n" for n in range(6)),
+    "two columns": "".join(f"{n}.5 50\n" for n in range(6)),
+}
+
+
+def before(text: str, what: Callable[[int], str]) -> bytes:
+    return "".join(what(n) + line for n, line in enumerate(text.splitlines(keepends=True))).encode()
+
+
+CARRIED: dict[str, Callable[[str], bytes]] = {
+    "as it is": str.encode,
+    "UTF-16": lambda text: text.encode("utf-16"),
+    "UTF-16, big-endian": lambda text: b"\xfe\xff" + text.encode("utf-16-be"),
+    "the mark of UTF-8": lambda text: text.encode("utf-8-sig"),
+    "ends of Windows": lambda text: text.replace("\n", "\r\n").encode(),
+    "indented": lambda text: before(text, lambda _: "    "),
+    "quoted": lambda text: before(text, lambda _: "> "),
+    "quoted twice": lambda text: before(text, lambda _: ">> "),
+    "quoted below a line": lambda text: b"user:\n" + before(text, lambda _: "> ") * 3,
+    "journald": lambda text: before(text, lambda n: f"Nov 29 14:00:0{n % 10} node tracer[4321]: "),
+    "syslog": lambda text: before(text, lambda _: "2026-11-29T14:00:01.123456+01:00 node sh: "),
+    "docker": lambda text: before(text, lambda n: f"2026-11-29T14:00:01.{123456789 + n}Z "),
+    "containerd": lambda text: before(text, lambda _: "2026-11-29T14:00:01.123456789Z stdout F "),
+    "ts": lambda text: before(text, lambda _: "Nov  9 14:00:01 "),
+    "colours": lambda text: re.sub(r"(\w+)", "\x1b[1m\\1\x1b[0m", text).encode(),
+    "a page's blanks": lambda text: text.replace("  ", " \u00a0").encode(),
+}
+
+
+def answer(path: Path, capfd: Captured) -> str:
+    capfd.readouterr()
+    status = main(["hist", str(path)])
+    said = capfd.readouterr()
+    assert status == 0, said.err
+    return said.out
+
+
+@pytest.mark.parametrize("how", CARRIED)
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_text_is_read_as_without_it(text: str, how: str, tmp_path: Path, capfd: Captured) -> None:
+    (tmp_path / "plain.txt").write_text(TEXTS[text] * (3 if "below" in how else 1))
+    (tmp_path / "carried.txt").write_bytes(CARRIED[how](TEXTS[text]))
+    plain, carried = (answer(tmp_path / f"{name}.txt", capfd) for name in ("plain", "carried"))
+    assert plain == carried and ("6 " in plain or "18 " in plain)
+
+
+@pytest.mark.parametrize("how", ["UTF-16", "journald", "colours"])
+@pytest.mark.parametrize("text", ["perf", "bpftrace", "babeltrace"])
+def test_a_pipe_is_what_a_file_is(text: str, how: str, tmp_path: Path) -> None:
+    data = CARRIED[how](TEXTS[text] * 40)
+    (tmp_path / "a.txt").write_bytes(data)
+    command = [sys.executable, "-m", "opline_analyses", "hist"]
+    told = [
+        subprocess.run([*command, name], input=data, capture_output=True, cwd=tmp_path, check=True).stdout
+        for name in ("a.txt", "-")
+    ]
+    assert told[0] == told[1] and told[0]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x07at\x65" + bytes(60) + b"> a\n> b\n",
+        b"> a\n\0> b\n", b"", b"\n\n", b"> a\n",
+        b"> a\nb\n> c\n", b"2026-11-29T14:00:01 30 5\n" * 9, b"Nov 29 is a day\n" * 9, b"\xff\xfe", b"\xff\xfea",
+    ],
+)  # fmt: skip
+def test_what_is_no_such_text_stays(data: bytes) -> None:
+    carriage = Carriage(data)
+    assert carriage.plain(data) == carriage.opened(io.BufferedReader(io.BytesIO(data))).read()
+    if not data.startswith(b"\xff\xfe"):
+        assert carriage.plain(data) == data
+
+
+@pytest.mark.parametrize("how", CARRIED)
+def test_the_begin_and_the_whole_are_the_same(how: str) -> None:
+    data = CARRIED[how]("".join(f"{n} line \u00e9\U0001f600 {'x' * (n % 97)}\n" for n in range(5000)))
+    carriage = Carriage(data)
+    whole = carriage.opened(io.BufferedReader(io.BytesIO(data))).read()
+    assert carriage.plain(data) == whole and len(whole) > 100_000

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,41 @@ def test_a_flush_has_no_sectors(letters: str, tmp_path: Path, capfd: Captured) -
     path.write_text(f"{HEADER}LAT(ms)\n1.000000 a 1 sda {letters} 100 0 2.00\n1.100000 b 2 sda W 8 4096 4.00\n")
     assert [r["latency_ns"] for r in rows(path, capfd)] == [2_000_000, 4_000_000]
     assert main(["losses", str(path), "--json", "--max-loss", "0"]) == 0
+
+
+@pytest.mark.parametrize("queued", ["", "   0.25 ", "1000.25 "])
+@pytest.mark.parametrize("comm", ["fio", "my prog 2"])
+@pytest.mark.parametrize(("size", "took"), [(1048576, "1234.56"), (1310720, "9999.99"), (16777216, "1000.00")])
+def test_a_size_and_a_time_without_a_blank(
+    size: int, took: str, comm: str, queued: str, tmp_path: Path, capfd: Captured
+) -> None:
+    """bcc gives the size and the time behind it seven letters each, and nothing between them."""
+    path = tmp_path / "a.txt"
+    header = f"{HEADER}{'QUE(ms) ' if queued else ''}LAT(ms)\n"
+    path.write_text(f"{header}{1:<11.6f} {comm:<14} {7:<7} {'sda':<9} R {64:<10} {size:<7}{queued}{took}\n")
+    (row,) = rows(path, capfd)
+    assert (row["comm"], row["bytes"], row["latency_ns"]) == (comm, size, round(float(took) * 1e6))
+
+
+def test_decimal_commas(tmp_path: Path, capfd: Captured) -> None:
+    (tmp_path / "a.txt").write_text(listing(True))
+    (tmp_path / "b.txt").write_text(re.sub(r"(\d)\.(\d)", r"\1,\2", listing(True)))
+    assert rows(tmp_path / "a.txt", capfd) == rows(tmp_path / "b.txt", capfd)
+    assert main(["log", str(tmp_path / "b.txt")]) == 0
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("sector", ["-1", str(2**64 - 1)])
+def test_a_command_without_a_place(sector: str, tmp_path: Path, capfd: Captured) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(f"{HEADER}LAT(ms)\n1.000000 fio 1 <unknown> N {sector} 0 2.00\n")
+    (row,) = rows(path, capfd)
+    assert row["latency_ns"] == 2_000_000
+
+
+@pytest.mark.parametrize("text", ["nothing that is an I/O\n", "1.0 fio 1 sda W x 4096 7\n", ""])
+def test_a_listing_without_an_io_is_refused_in_one_line(text: str, tmp_path: Path, capfd: Captured) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(f"{HEADER}LAT(ms)\n{text}")
+    assert main(["log", str(path)]) == 1
+    assert len(capfd.readouterr().err.splitlines()) == 1

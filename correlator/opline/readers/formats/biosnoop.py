@@ -6,11 +6,14 @@ with -Q (the time in the kernel's queue) and without, and of bpftrace (tools/bio
     0.000004    supervise      1950    xvda1     W 13092560   4096       0.01    0.74
 
 The header says which columns there are. A name of a thread may have blanks: what is before it is found from the left,
-what is behind it from the right. bpftrace's has neither place nor size, and whole milliseconds.
+what is behind it from the right. bpftrace's has neither place nor size, and whole milliseconds. bcc has no blank
+between the size and the time behind it, so both may be one word: 1 MiB that took a second. Some locales have decimal
+commas.
 """
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
@@ -29,6 +32,9 @@ CALLED, HAS, MODEL = "biosnoop's listing", EVENTS, "generic"
 _UNITS = {"(s)": 10**9, "(ms)": 10**6, "(us)": 10**3, "(ns)": 1}
 _NAMES = {"T": "TYPE", "R/W": "TYPE"}
 _SECTOR = 512
+_NONE = ("-1", str(2**64 - 1))  # the sector of a flush, on kernels up to 4.x, and of a command that has none
+#: A size of seven digits and a time of 1000.00 ms or more: their columns are seven letters wide.
+_JOINED = re.compile(r"\b(\d{7,10})([1-9]\d{3}[.,]\d\d)\b")
 
 
 def _columns(line: str) -> dict[str, int] | None:
@@ -42,6 +48,11 @@ def _columns(line: str) -> dict[str, int] | None:
         name = word.removesuffix(unit)
         found[_NAMES.get(name, name)] = _UNITS.get(unit, 1)
     return found if {"TIME", "COMM", "PID", "DISK", "LAT"} <= found.keys() and len(found) == len(words) else None
+
+
+def _parted(line: str) -> str:
+    """The line with a blank between a size and a time that have none; a size is a number of whole sectors."""
+    return _JOINED.sub(lambda found: found[0] if int(found[1]) % _SECTOR else f"{found[1]} {found[2]}", line)
 
 
 def probe(head: Head) -> int:
@@ -73,16 +84,18 @@ class BiosnoopReader(EventsReader):
         """The steps of each I/O: insert if its time in the queue is there, issue and completion."""
         columns: dict[str, int] | None = None
         self._whole = True  # no latency has decimals
+        ios = 0
         for number, line in lines_of(file):
             yield None
             if (header := _columns(line)) is not None:
                 columns = header
             elif columns is not None and line.strip():
-                found = self._io(columns, line, number)
+                found = self._io(columns, line, number) or self._io(columns, _parted(line), number)
                 if not found:
                     self.not_understood(number, line)
+                ios += bool(found)
                 yield from found
-        if columns is not None and self._whole and columns["LAT"] > _UNITS["(us)"]:
+        if ios and columns is not None and self._whole and columns["LAT"] > _UNITS["(us)"]:
             talk(f"{self._path}: its latencies are whole milliseconds, rounded down.")
 
     def _io(self, columns: dict[str, int], line: str, number: int) -> list[Event]:
@@ -94,13 +107,17 @@ class BiosnoopReader(EventsReader):
         words[before : len(words) - behind] = [" ".join(words[before : len(words) - behind])]
         row = dict(zip(names, words, strict=True))
         try:
-            took = {name: int(Decimal(row[name]) * columns[name]) for name in ("TIME", "LAT", "QUE") if name in row}
+            took = {
+                name: int(Decimal(row[name].replace(",", ".")) * columns[name])
+                for name in ("TIME", "LAT", "QUE")
+                if name in row
+            }
             size = int(row.get("BYTES", "0"))
-            sector = int(row.get("SECTOR", "0"))
+            sector = 0 if row.get("SECTOR") in _NONE else int(row.get("SECTOR", "0"))
             tid = int(row["PID"])
         except (ValueError, InvalidOperation, OverflowError):
             return []
-        self._whole = self._whole and "." not in row["LAT"]
+        self._whole = self._whole and row["LAT"].isdecimal()
         place: dict[str, int | str] = {
             "rq": number, "dev": self.device(row["DISK"]), "sector": sector, "nr_sector": size // _SECTOR,
             "rwbs": row.get("TYPE", "N"), "tid": tid, "comm": row["COMM"],

@@ -13,6 +13,9 @@ from typing import Any
 from opline_analyses.client.client_report import ClientReport, possible
 from opline_analyses.client.fio_rate import rates_of
 
+_MIXED = "mixed"  # unified_rw_reporting: all directions in one, or (both) beside them
+_NAMES = ("read", "write", "trim", _MIXED)
+
 
 @dataclass(frozen=True, slots=True)
 class _Part:
@@ -27,6 +30,7 @@ class _Part:
 
 def _fio(parts: list[_Part]) -> ClientReport | None:
     parts = [p for p in parts if p.ops > 0]
+    parts = [p for p in parts if p.name != _MIXED] or parts
     count = sum(p.ops for p in parts)
     if not count:
         return None
@@ -40,11 +44,14 @@ def _fio(parts: list[_Part]) -> ClientReport | None:
         if len(moved) == len(mine):
             bytes_by_class[name] = next((n for n in moved if not possible(n)), sum(moved))
     mean = sum(p.ops * p.mean_ns for p in parts) / count
-    return ClientReport(
+    report = ClientReport(
         "fio", mean, count, seconds or None, count / seconds if seconds else None, by_class=by_class,
         bytes=sum(bytes_by_class.values()) if len(bytes_by_class) == len(by_class) else None,
         bytes_by_class=bytes_by_class,
     )  # fmt: skip
+    if _MIXED in by_class:
+        report.by_class, report.bytes_by_class = {}, {}
+    return report
 
 
 _FIO_MEANS = (("lat_ns", 1), ("clat_ns", 1), ("lat", 1000), ("clat", 1000))
@@ -67,15 +74,26 @@ def _direction(name: str, stats: dict[str, Any]) -> _Part | None:
     return _Part(name, int(count), float(stats[key]["mean"]) * unit_ns, seconds, moved)
 
 
+def _jobs(document: Any) -> list[Any] | None:
+    """Of a run on this machine, or of each client of a server (fio --client), whose last one is the sum."""
+    if not isinstance(document, dict):
+        return None
+    if isinstance(document.get("jobs"), list):
+        return list(document["jobs"])
+    clients = document.get("client_stats")
+    return [job for job in clients if job.get("jobname") != "All clients"] if isinstance(clients, list) else None
+
+
 def fio_json(document: Any) -> ClientReport | None:
     """`fio --output-format=json`: the means of lat (submission to completion; clat where lat is switched off)."""
-    if not isinstance(document, dict) or not isinstance(document.get("jobs"), list):
+    jobs = _jobs(document)
+    if jobs is None:
         return None
     parts = []
     depths = []
-    for job in document["jobs"]:
+    for job in jobs:
         depths.append(job.get("job options", {}).get("iodepth"))
-        for name in ("read", "write", "trim"):
+        for name in _NAMES:
             stats = job.get(name, {})
             part = _direction(name, stats) if isinstance(stats, dict) else None
             if part is not None:
@@ -84,9 +102,10 @@ def fio_json(document: Any) -> ClientReport | None:
     if report and len(depths) == 1 and depths[0]:
         report.queue_depth = int(depths[0])
     if report:
-        report.ramp_seconds = _ramp_seconds(document)
-        report.syncs = _syncs([_syncs_of(job) for job in document["jobs"]])
-        rates, report.rates_source = _rates(document)
+        shared = document.get("global options") or {}
+        report.ramp_seconds = _ramp_seconds(shared, jobs)
+        report.syncs = _syncs([_syncs_of(job) for job in jobs])
+        rates, report.rates_source = _rates(shared, jobs)
         report.rates = {name: rate for name, rate in rates.items() if name in report.by_class}
     return report
 
@@ -104,17 +123,16 @@ def _syncs_of(job: dict[str, Any]) -> tuple[int, float]:
     return int(latency.get("N") or sync.get("total_ios") or 0), float(latency.get("mean") or 0)
 
 
-def _rates(document: Any) -> tuple[dict[str, float], str]:
+def _rates(shared: dict[str, Any], jobs: list[Any]) -> tuple[dict[str, float], str]:
     """What is due on each thread, where that is the same for all jobs."""
-    shared = document.get("global options") or {}
-    options = [shared | (job.get("job options") or {}) for job in document["jobs"]]
+    options = [shared | (job.get("job options") or {}) for job in jobs]
     found = [rates_of({name: str(value) for name, value in each.items()}) for each in options]
     return found[0] if all(one == found[0] for one in found) else ({}, "")
 
 
-def _ramp_seconds(document: Any) -> float | None:
+def _ramp_seconds(shared: dict[str, Any], jobs: list[Any]) -> float | None:
     """The longest ramp_time of its jobs: before it fio counts nothing."""
-    options = [document.get("global options") or {}, *(job.get("job options") or {} for job in document["jobs"])]
+    options = [shared, *(job.get("job options") or {} for job in jobs)]
     given = [str(o["ramp_time"]) for o in options if o.get("ramp_time")]
     found = [s for text in given if (s := _fio_seconds(text))]
     return max(found) if found else None
@@ -133,10 +151,13 @@ _FIO_TIMES = {
 
 
 _FIO_UNITS = {"nsec": 1.0, "usec": 1e3, "msec": 1e6, "sec": 1e9}
-_FIO_PART = re.compile(r"^[ \t]*+(read|write|trim)[ \t]*+: IOPS=.*?/(\d+)msec\)", re.MULTILINE)
+# since fio 2.99, and before
+_FIO_PART = re.compile(
+    r"^[ \t]*+(read|write|trim|mixed)[ \t]*+: (?:IOPS=.*?/(\d+)msec\)|io=.*?, runt=[ \t]*+(\d+)msec)", re.MULTILINE
+)
 _FIO_LAT = re.compile(r"^[ \t]++(lat|clat) \((nsec|usec|msec|sec)\): .*?avg=[ \t]*+([0-9.]++)", re.MULTILINE)
 _FIO_SYNC = re.compile(r"^[ \t]++sync \((nsec|usec|msec|sec)\): .*?avg=[ \t]*+([0-9.]++)", re.MULTILINE)
-_FIO_TOTAL = re.compile(r"issued rwts: total=(\d+),(\d+),(\d+)(?:,(\d+))?")
+_FIO_TOTAL = re.compile(r"issued(?: rwts?)?[ \t]*+: total=(?:(\d+),(\d+),(\d+)(?:,(\d+))?|r=(\d+)/w=(\d+)/d=(\d+))")
 
 
 _FIO_SIZES = re.compile(
@@ -163,7 +184,9 @@ def fio_text(text: str) -> ClientReport | None:
         total = _FIO_TOTAL.search(job)
         if not total:
             continue
-        ops = dict(zip(("read", "write", "trim"), map(int, total.groups()[:3]), strict=True))
+        counts = total.groups()[:3] if total[1] else total.groups()[4:]
+        ops = dict(zip(("read", "write", "trim"), map(int, counts), strict=True))
+        ops[_MIXED] = sum(ops.values())
         if (sync := _FIO_SYNC.search(job)) and total[4]:
             syncs.append((int(total[4]), float(sync[2]) * _FIO_UNITS[sync[1]]))
         starts = [*_FIO_PART.finditer(job)]
@@ -173,7 +196,7 @@ def fio_text(text: str) -> ClientReport | None:
             mean = means.get("lat", means.get("clat"))
             if mean is not None:
                 moved = ops[start[1]] * sizes[start[1]] if start[1] in sizes else None
-                parts.append(_Part(start[1], ops[start[1]], mean, int(start[2]) / 1000, moved))
+                parts.append(_Part(start[1], ops[start[1]], mean, int(start[2] or start[3]) / 1000, moved))
     report = _fio(parts)
     if report:
         report.syncs = _syncs(syncs)

@@ -74,7 +74,7 @@ Tracing block device I/O... Hit Ctrl-C to end.
     ("name", "group"),
     [
         ("", ""), ("disk = 'xvdb'", "xvdb"), ("disk = b'xvdb'", "xvdb"), ("disk = xvdb", "xvdb"),
-        ("flags = Sync-Read", "Sync-Read"),
+        ("flags = Sync-Read", "Sync-Read"), ("disk = xvdb\tflags = Write", "xvdb, Write"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize(("unit", "ns"), [("usecs", 1000), ("msecs", 10**6), ("nsecs", 1)])

@@ -219,3 +219,17 @@ def test_a_nul_in_a_name_is_a_line_that_is_not_understood(
     said = capfd.readouterr()
     assert "internal error" not in said.err
     assert "unreadable_lines 1" in " ".join((said.out + said.err).split())
+
+
+@pytest.mark.parametrize("who", ["fio", "my prog", "kworker/0:1H"])
+@pytest.mark.parametrize(
+    "groups", ["{ cpu_id = 0 }, { n = 1 }", "{ cpu_id = 0 }, { vtid = 7 }, { n = 1 }", "{ n = 1 }"]
+)
+def test_the_process_beside_the_host(who: str, groups: str, tmp_path: Path, printed: Printed) -> None:
+    """A trace of one process names it there; the event has it as its contexts."""
+    path = tmp_path / "a.txt"
+    path.write_text(f"[14:02:01.100000000] (+?.?????????) node1:{who}:2664 app:begin: {groups}\n")
+    (event,) = [json.loads(line) for line in printed("events", path, "--json").splitlines()]
+    assert (event["host"], event["event"]) == ("node1", "app:begin")
+    assert event["context"].items() >= {"procname": who, "vpid": 2664}.items()
+    assert event["fields"] == {"n": 1}

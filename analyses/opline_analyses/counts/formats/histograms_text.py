@@ -35,7 +35,7 @@ DTRACE = re.compile(r"\s*value\s+-+ Distribution -+ count\s*")
 BCC = re.compile(r"\s*(nsecs|usecs|msecs|secs)\s+: count\s+distribution\s*")
 IOLATENCY = re.compile(r"\s*>=\((ns|us|ms|s)\) \.\. <\(\1\)\s*: I/O\s*\|Distribution\s*\|\s*")
 BPFTRACE = re.compile(
-    r"\s*+[\[(](\.\.\.|-?\d{1,18}[KMGT]?)(?:, (\.\.\.|-?\d{1,18}[KMGT]?))?[\])]\s++(\d{1,18})\s++\|.*\|\s*+"
+    r"\s*+[\[(](\.\.\.|-?\d{1,18}[KMGTPE]?)(?:, (\.\.\.|-?\d{1,18}[KMGTPE]?))?[\])]\s++(\d{1,18})\s++\|.*\|\s*+"
 )
 _BAR = re.compile(r"\s*+(<|>=)?\s*+(-?\d{1,18})\s*+\|[@\s]*+(\d{1,18})\s*+")
 _ARROW = re.compile(r"\s*+(\d{1,18})\s*+->\s*+(\d{1,18})\s*+:\s*+(\d{1,18})\s*+\|.*+\s?")
@@ -49,7 +49,7 @@ _EVERY = re.compile(r"Tracing block I/O.*\bevery (\d{1,6}) seconds\b.*")
 _NAMED = re.compile(r"(?!avg |IO_)(?:Bucket )?(\w[\w ]{0,30}?) = (?:b?['\"])?+(.*?)['\"]?")
 _MAP = re.compile(r"@(\w*)(?:\[(.*)\])?:\s*")
 _PREFIXES = {"nano": "ns", "micro": "us", "milli": "ms", None: "s"}
-_SCALES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_SCALES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50, "E": 1 << 60}
 _DAY_US = 86_400 * SECOND_US
 
 
@@ -162,10 +162,12 @@ class _Reader:
         if time := _TIME.fullmatch(line):
             self._time(int(time[1]) * 3600 + int(time[2]) * 60 + int(time[3]))
             return "time"
-        if named := _NAMED.fullmatch(line.strip()):
-            key = named[2] or line.strip().rstrip(":")
-            key = f"{named[1]} {key}" if key.isdecimal() else key
-            self._name = f"{self._name}, {key}" if self._name else key  # a disk, and its flags
+        parts = [_NAMED.fullmatch(part) for part in line.strip().split("\t")]
+        if all(parts):
+            for part in filter(None, parts):  # a disk, and its flags: on one line or on two
+                key = part[2] or part[0].rstrip(":")
+                key = f"{part[1]} {key}" if key.isdecimal() else key
+                self._name = f"{self._name}, {key}" if self._name else key
             return "name"
         if named := _MAP.fullmatch(line.strip()):
             self._map = named[1]

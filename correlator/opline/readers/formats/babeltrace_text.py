@@ -41,7 +41,8 @@ _BEGIN = re.compile(_STAMP + r" (?:\(\+[\d?]{1,20}(?:\.[\d?]{9})?\) )?")
 # --names=all: `timestamp = T, delta = D, trace:hostname = H, name = N, stream.packet.context = { … }, …`
 _NAMED = re.compile(r"timestamp = ([^,]{8,40}), (?:delta = [^,]{1,40}, )?")
 _NAMED_GROUP = re.compile(r"(?:stream\.packet|stream\.event|event|packet)\.(?:context|header|fields) = (?=\{)")
-_HEAD = re.compile(r"(?:([^\s\0]+) )?([^\s\0]+): (?=\{)")  # a NUL is in no name
+# The host's name, with the process's where the trace is of one, and the event's; a NUL is in no name.
+_HEAD = re.compile(r"(?:([^\s\0:]{1,255})(?::([^\0\n{}]{1,32}):(\d{1,10}))? |([^\s\0]{1,255}) )?([^\s\0]+): (?=\{)")
 _FIELD = re.compile(r"\s*([^\s\0={}\[\](),]+)\s*=\s*")
 _TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _NUMBER = re.compile(r"(?:0x[0-9A-Fa-f]{1,16}|-?\d{1,20})(?=[\s,}])")
@@ -187,7 +188,11 @@ def events_of(line: str) -> Iterator[tuple[tuple[int, bool], str, str, list[Grou
         try:
             if head is None:
                 raise _Unreadable
-            yield _time_of(begin[1]), head[1] or "", head[2], _groups(piece, head.end())
+            groups = _groups(piece, head.end())
+            if head[2]:  # the process's, unless its contexts say it
+                behind_packet = int(len(groups) > 1 and "cpu_id" in groups[0])
+                groups.insert(behind_packet, {"procname": head[2], "vpid": int(head[3])})
+            yield _time_of(begin[1]), head[1] or head[4] or "", head[5], groups
         except _Unreadable:
             yield line[begin.start() : begin.start() + 120].rstrip()
 

@@ -2,6 +2,9 @@
 // Kernel stacks of a thread that slept long, and of whoever wakes it, both taken at the wake-up: only then is it known
 // how long the wait was, so short ones cost nothing. Compiled behind states.bpf.c.
 //
+// An idle worker waits for work, and its stack tells nothing. Only if a timer wakes the worker is the waker's stack
+// taken: the timer's function tells whose work it is, as that of a limit (throtl_pending_timer_fn).
+//
 // A pair of stacks costs some microseconds. So each CPU takes 500 a second of waits below 1 ms, 500 of those from 1 to
 // 5 ms, and all of longer ones. Those that it leaves out are counted.
 //
@@ -65,8 +68,10 @@ static inline void take_stacks(void *ctx, void *woken, struct thread_wait *t) {
     u32 first = 0, second = 1;
     t->stack = t->waker_stack = 0;
     u64 slept = t->woken_at - t->off_at, window = t->woken_at >> WINDOW_SHIFT;
-    if (t->off_at <= t->on_at || !(t->state & 255) || t->state == SLEEPS_IDLE || slept < WAIT_STACK_NS) return;
-    take_futex(woken, t);
+    if (t->off_at <= t->on_at || !(t->state & 255) || slept < WAIT_STACK_NS) return;
+    u32 idle = t->state == SLEEPS_IDLE;
+    if (idle && (t->waker_irq == IRQ_UNKNOWN || !(t->waker_irq & IRQ_TIMER))) return;
+    if (!idle) take_futex(woken, t);
     struct bridge_cpu *cpu = this_cpu();
     if (!cpu) return;
     if (cpu->stack_window < window) {
@@ -80,7 +85,7 @@ static inline void take_stacks(void *ctx, void *woken, struct thread_wait *t) {
     }
     struct known_stack *of_woken = stack_room.lookup(&first), *of_waker = stack_room.lookup(&second);
     if (!of_woken || !of_waker) return;
-    t->stack = stack_number(cpu, of_woken, bpf_get_task_stack(woken, of_woken->frames, STACK_FRAMES * 8, 0));
+    if (!idle) t->stack = stack_number(cpu, of_woken, bpf_get_task_stack(woken, of_woken->frames, STACK_FRAMES * 8, 0));
     t->waker_stack = stack_number(cpu, of_waker, bpf_get_stack(ctx, of_waker->frames, STACK_FRAMES * 8, 0));
 }
 

@@ -11,6 +11,7 @@
 #ifdef O_TASK_TGID
 
 #define IRQ_UNKNOWN 0xffff  // of a wake-up
+#define IRQ_TIMER 0x20      // softirq 1 (include/linux/interrupt.h): functions of timer_list
 #define NO_CPU 0xffff
 
 // Nothing is known of who wakes it.

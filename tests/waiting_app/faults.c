@@ -212,11 +212,20 @@ static void lift_frozen(void) {
     pthread_join(switcher, NULL);
 }
 
-// Another process, "stopper", stops this one.
+// Another process, "stopper", stops this one, or freezes the file system.
+enum { STOP = 1, FREEZE };
 struct shared {
-    volatile int wanted, over, tid;
+    volatile int wanted, over, tid, frozen;
 };
 static struct shared *shared;
+static void freeze_for_worker(void) {
+    freeze();
+    shared->frozen = 1;
+    await_worker();
+    nap(PLANTED_NS);
+    thaw();
+    shared->wanted = shared->frozen = 0;
+}
 static void start_stopper(void) {
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     check(shared != MAP_FAILED, "mmap");
@@ -228,6 +237,10 @@ static void start_stopper(void) {
     while (!shared->over) {
         nap(100000);
         if (!shared->wanted) continue;
+        if (shared->wanted == FREEZE) {
+            freeze_for_worker();
+            continue;
+        }
         kill(parent, SIGSTOP);
         await_sleep(shared->tid, PLANTED_NS);
         shared->wanted = 0;
@@ -237,7 +250,7 @@ static void start_stopper(void) {
 }
 static void act_stop(void) {
     shared->tid = gettid();
-    shared->wanted = 1;
+    shared->wanted = STOP;
     while (shared->wanted) {}
 }
 
@@ -280,6 +293,7 @@ static void prepare_cpu(void) {
 static void act_cpu(void) { sem_post(&hog_begins); }
 
 #include "keeper.h"
+#include "limits.h"
 
 struct fault {
     const char *name;
@@ -289,22 +303,28 @@ struct fault {
     void (*act)(void);
     void (*lift)(void);
     const char *helper;
+    void (*end)(void);  // once, of the victim
 };
 
 static const struct fault faults[] = {
-    {"timer", NULL, NULL, NULL, act_timer, NULL, NULL},
-    {"futex", NULL, NULL, plant_futex, act_futex, lift_futex, "holder"},
-    {"pipe", prepare_pipe, NULL, NULL, act_pipe, lift_pipe, "sender"},
-    {"direct", prepare_direct, NULL, NULL, act_direct, NULL, NULL},
-    {"rwsem", prepare_rwsem, NULL, freeze, act_rwsem, thaw, "freezer"},
-    {"journal", NULL, prepare_journal, freeze, act_journal, thaw_worker, "freezer"},
-    {"page", NULL, prepare_page, freeze, act_page, thaw_worker, "freezer"},
-    {"frozen", prepare_direct, NULL, plant_frozen, act_direct, lift_frozen, "freezer"},
-    {"cpu", prepare_cpu, NULL, NULL, act_cpu, NULL, NULL},
-    {"inode", prepare_inode, NULL, plant_kept, act_inode, lift_kept, "freezer"},
-    {"mutex", prepare_mutex, NULL, plant_kept, act_mutex, lift_kept, "freezer"},
-    {"synced", prepare_synced, NULL, plant_kept, act_futex, lift_kept, "freezer"},
-    {"stop", NULL, NULL, NULL, act_stop, NULL, NULL},
+    {"timer", NULL, NULL, NULL, act_timer, NULL, NULL, NULL},
+    {"futex", NULL, NULL, plant_futex, act_futex, lift_futex, "holder", NULL},
+    {"pipe", prepare_pipe, NULL, NULL, act_pipe, lift_pipe, "sender", NULL},
+    {"direct", prepare_direct, NULL, NULL, act_direct, NULL, NULL, NULL},
+    {"rwsem", prepare_rwsem, NULL, freeze, act_rwsem, thaw, "freezer", NULL},
+    {"journal", NULL, prepare_journal, freeze, act_journal, thaw_worker, "freezer", NULL},
+    {"page", NULL, prepare_page, freeze, act_page, thaw_worker, "freezer", NULL},
+    {"frozen", prepare_direct, NULL, plant_frozen, act_direct, lift_frozen, "freezer", NULL},
+    {"cpu", prepare_cpu, NULL, NULL, act_cpu, NULL, NULL, NULL},
+    {"inode", prepare_inode, NULL, plant_kept, act_inode, lift_kept, "freezer", NULL},
+    {"mutex", prepare_mutex, NULL, plant_kept, act_mutex, lift_kept, "freezer", NULL},
+    {"synced", prepare_synced, NULL, plant_kept, act_futex, lift_kept, "freezer", NULL},
+    {"worker", prepare_direct, NULL, freeze, act_direct, thaw_worker, "freezer", NULL},
+    {"odsync", prepare_odsync, NULL, freeze, act_odsync, thaw_worker, "freezer", end_odsync},
+    {"reclaim", prepare_reclaim, again_reclaim, plant_reclaim, act_reclaim, lift_reclaim, NULL, end_reclaim},
+    {"throttle", prepare_throttle, NULL, NULL, act_direct, NULL, NULL, NULL},
+    {"punt", prepare_punt, NULL, freeze, act_punt, thaw, "freezer", end_punt},
+    {"stop", NULL, NULL, NULL, act_stop, NULL, NULL, NULL},
 };
 
 static const struct fault *fault;
@@ -324,6 +344,7 @@ static void *does(void *unused) {
         OPLINE_END(key, 0);
         sem_post(&ended);
     }
+    if (fault->end) fault->end();
     return unused;
 }
 
@@ -342,6 +363,7 @@ static void run(void) {
         sem_wait(&ended);
     }
     pthread_join(thread, NULL);
+    leave_group();
     if (fd >= 0) close(fd);
     fd = -1;
     prctl(PR_SET_NAME, "faults");
@@ -356,6 +378,7 @@ int main(int argc, char **argv) {
     memset(pages, 1, PAGE);
     start_stopper();
     atexit(thaw_if_frozen);
+    atexit(leave_group);
     pthread_create(&thread, NULL, writes, NULL);
     pthread_create(&thread, NULL, keeps, NULL);
     for (int i = 5; i < argc; ++i)

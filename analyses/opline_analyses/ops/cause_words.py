@@ -35,7 +35,7 @@ _WORDS = {
     "child process": "a child process",
     "RCU grace period": "an RCU grace period",
     "limit freed": "an I/O limit (wbt, io.cost or io.latency)",
-    "throttle": "the I/O limit of a cgroup (io.max)",
+    "throttled: io.max": "the I/O limit of a cgroup (io.max)",
     "unfreeze": "a frozen request queue",
     "journal": "the journal",
     "page written": "a page under write-back",

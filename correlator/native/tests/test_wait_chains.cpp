@@ -12,7 +12,7 @@ using namespace opline;
 namespace {
 
 constexpr std::uint32_t kHost = 1, kDisk = 8u << 20, kLoop = 7u << 20;
-constexpr std::int64_t kSleeps = 1, kStopped = 4, kPreempted = 256;
+constexpr std::int64_t kSleeps = 1, kStopped = 4, kIdle = 128, kPreempted = 256;
 
 // Times in microseconds. Thread 10 is the op's, on CPU 0; nobody is on a CPU at first.
 struct Machine {
@@ -265,4 +265,29 @@ TEST_CASE("a sleep without a wake-up is not known, and sums all the same") {
     m.on(20, 0, 10, kSleeps, 0);
     CHECK(m.told(10, 50) == "unknown 20..50 no wake-up");
     CHECK(m.told(30, 60) == "unknown 30..60 no wake-up");
+}
+
+TEST_CASE("what a worker did before it was idle last was for others: the wait is for who gave the work") {
+    Machine m;
+    m.on(5, 1, 0, 0, 11);
+    m.on(10, 0, 0, 0, 10);
+    m.on(20, 0, 10, kSleeps, 0);
+    std::int64_t state = kIdle;
+    std::string before;
+    SUBCASE("idle") { before = "timer 20..70 of 11 (t11)"; }
+    SUBCASE("asleep for other things") {
+        state = kSleeps;
+        before =
+            "work 20..25 of 11 (t11); interrupt 25..40 of 11 (t11); cpu 40..41 of 11 (t11); "
+            "work 41..50 of 11 (t11); timer 50..70 of 11 (t11)";
+    }
+    m.on(25, 1, 11, state, 0);
+    m.wake(40, 11, 0, 1, WokenFrom::kInterrupt);
+    m.on(41, 1, 0, 0, 11);
+    m.on(50, 1, 11, state, 0);
+    m.wake(70, 11, 0, 1, WokenFrom::kTimer);
+    m.on(72, 1, 0, 0, 11);
+    m.wake(80, 10, 11, 1, WokenFrom::kThread);
+    m.on(81, 0, 0, 0, 10);
+    CHECK(m.told(20, 81) == before + "; cpu 70..72 of 11 (t11); work 72..80 of 11 (t11); cpu 80..81");
 }

@@ -108,7 +108,8 @@ CAUSES = (
 ENDS = (
     _kind("timer", "timer", "hrtimer_wakeup process_timeout it_real_fn posix_timer_fn alarmtimer_fired"),
     _kind("limit freed", "throttled", "wbt_done wbt_rqw_done ioc_timer_fn ioc_rqos_done* iolatency_*"),
-    _kind("throttle", "throttled", "blk_throtl_dispatch_work_fn throtl_pending_timer_fn"),
+    _kind("throttled: io.max", "throttled", "blk_throtl_dispatch_work_fn throtl_pending_timer_fn"),
+    _kind("delayed work", "timer", "delayed_work_timer_fn"),
     _kind("unfreeze", "throttled", "blk_mq_unfreeze_queue*"),
     _kind("log (XFS)", "journal", "xlog_*"),
     _kind("log (btrfs)", "journal", "btrfs_sync_log btrfs_commit_transaction"),

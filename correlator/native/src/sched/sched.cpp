@@ -20,11 +20,13 @@ std::uint64_t thread_of(std::uint32_t host, std::int64_t tid) {
 // thread that waits for work); 256 and above: preempted (TASK_REPORT_MAX; 1024 to 4096 before 4.14), whatever the rest
 // says.
 ThreadRun run_after(std::int64_t prev_state) {
-    constexpr std::int64_t kUninterruptible = 2, kStopped = 4, kTraced = 8, kDead = 16, kZombie = 32, kPreempted = 256;
+    constexpr std::int64_t kUninterruptible = 2, kStopped = 4, kTraced = 8, kDead = 16, kZombie = 32, kIdle = 128,
+                           kPreempted = 256;
     if (prev_state == 0 || prev_state >= kPreempted) return ThreadRun::kRunnable;
     if (prev_state & kUninterruptible) return ThreadRun::kUninterruptible;
     if (prev_state & (kDead | kZombie)) return ThreadRun::kGone;
-    return prev_state & (kStopped | kTraced) ? ThreadRun::kStopped : ThreadRun::kSleeping;
+    if (prev_state & (kStopped | kTraced)) return ThreadRun::kStopped;
+    return prev_state & kIdle ? ThreadRun::kIdle : ThreadRun::kSleeping;
 }
 
 // The parts of [begin, end) in which at least one of the requests was between Q (or its first step) and its end, in
@@ -219,6 +221,7 @@ StateSplit SchedTimelines::split(std::uint32_t host, std::int64_t tid, std::int6
         case ThreadRun::kRunnable: add(StateKind::kRunnable, out.runnable_ns, from, to); break;
         case ThreadRun::kUninterruptible: add(StateKind::kBlockedIo, out.blocked_io_ns, from, to); break;
         case ThreadRun::kStopped:
+        case ThreadRun::kIdle:
         case ThreadRun::kSleeping: {
             std::int64_t reached = from;
             in_flight(from, to, requests, [&](std::int64_t io_from, std::int64_t io_to) {

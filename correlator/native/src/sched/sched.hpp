@@ -13,8 +13,9 @@
 
 namespace opline {
 
-// kStopped: by a signal, or by who traces it. kGone: not known from here on (it exited).
-enum class ThreadRun : std::uint8_t { kOnCpu, kRunnable, kUninterruptible, kSleeping, kStopped, kGone };
+// kIdle: a kernel thread that waits for work. kStopped: by a signal, or by who traces it. kGone: not known from here on
+// (it exited).
+enum class ThreadRun : std::uint8_t { kOnCpu, kRunnable, kUninterruptible, kSleeping, kIdle, kStopped, kGone };
 
 // kWaking: in the waker's context. kWakeup: the thread is on a run queue, maybe another CPU's doing. kNew: its first.
 enum class Wake : std::uint8_t { kWaking, kWakeup, kNew };

@@ -60,9 +60,24 @@ WaitChains::On WaitChains::next(const On &on, std::int64_t tid, std::uint32_t co
     return {tid, comm, path_to(on.path, comm), on.depth + 1, on.certain && certain, &on, 0, on.lock};
 }
 
+// A kernel thread that was idle had no work, so the work at hand came later: up to the last such time in the interval,
+// the wait was for who gave that work. What the thread did before was for others. Gives until when.
+std::int64_t WaitChains::idle(const On &on, std::int64_t begin_ns, std::int64_t end_ns) {
+    ThreadSpell last{};
+    std::uint64_t left = kMostChanges;
+    sched_.each_spell(host_, on.tid, begin_ns, end_ns, [&](const ThreadSpell &spell) {
+        if (spell.run == ThreadRun::kIdle && spell.woken && spell.end_ns <= end_ns) last = spell;
+        return --left > 0;
+    });
+    if (last.run != ThreadRun::kIdle || last.end_ns <= begin_ns) return begin_ns;
+    sleep(on, last, begin_ns, last.end_ns);
+    return last.end_ns;
+}
+
 // What the thread did in the interval, all of which it needs to be explained by.
 void WaitChains::follow(const On &on, std::int64_t begin_ns, std::int64_t end_ns) {
-    std::int64_t reached_ns = begin_ns;
+    std::int64_t reached_ns = idle(on, begin_ns, end_ns);
+    begin_ns = reached_ns;
     sched_.each_spell(host_, on.tid, begin_ns, end_ns, [&](const ThreadSpell &spell) {
         const std::int64_t from = std::max(spell.begin_ns, begin_ns), to = std::min(spell.end_ns, end_ns);
         if (to <= from) return true;

@@ -57,6 +57,7 @@ class WaitChains {
     using Parts = std::vector<WaitPart>;
     const WholeWait &whole(std::uint32_t host, std::int64_t tid, const ThreadSpell &, std::int64_t until_ns);
     void follow(const On &, std::int64_t begin_ns, std::int64_t end_ns);
+    std::int64_t idle(const On &, std::int64_t begin_ns, std::int64_t end_ns);
     void sleep(const On &thread, const ThreadSpell &, std::int64_t begin_ns, std::int64_t end_ns);
     void by_request(const On &, const DoneRequest &, const ThreadSpell &, std::int64_t begin_ns, std::int64_t end_ns,
                     bool certain);

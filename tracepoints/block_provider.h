@@ -177,10 +177,13 @@ enum { FLUSH_AFTER_NS = 250000000 };  // what there is, is in the file after thi
 // Called in every round: also the time to write what has waited long enough.
 static bool pass_watermark(uint64_t through_ns) {
     static uint64_t flushed_ns;
-    if (!bridge_is_open() || through_ns - flushed_ns < FLUSH_AFTER_NS) return false;
+    if (!bridge_is_open()) return false;
+    const bool goes_on = atomic_load(&bridge_stream.next.open);
+    if (!goes_on && through_ns - flushed_ns < FLUSH_AFTER_NS) return false;
     const bool says = lttng_ust_tracepoint_enabled(block, watermark);
     if (says) write_block_watermark(through_ns, through_ns);
     ctf_flush(&bridge_stream);
+    ctf_go_on(&bridge_stream, through_ns);
     flushed_ns = through_ns;
     return says;
 }

@@ -10,6 +10,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,13 +24,21 @@ enum {
     CTF_EVENT_HEADER = 14,  // at most
 };
 
+// Where a stream goes on: another thread opens the files, the one that writes the stream takes them.
+struct ctf_next {
+    int file, index;
+    atomic_bool open;
+};
+
 struct ctf_stream {
     int file, index;
+    struct ctf_next next;
     uint32_t instance, cpu;
     const uint8_t *uuid;
     size_t used;  // of the packet, with its header; 0: it has no event
     uint64_t begin_ns, end_ns, number, discarded, told, offset;
     uint64_t events;     // of the packet
+    uint64_t packets;    // of this part: of the files that are open
     uint64_t unwritten;  // packets that could not be written: their events are `discarded` of the next one
     uint8_t packet[CTF_PACKET];
 };
@@ -52,20 +61,38 @@ static bool ctf_write(int file, const void *from, size_t bytes) {
 
 // Files NAME_INSTANCE in the open folder, NAME_INSTANCE.idx in the open folder `index`. False with errno set if that is
 // not possible.
-static inline bool ctf_open(struct ctf_stream *s, int folder, int index, const char *stream, uint32_t instance,
-                            uint32_t cpu, const uint8_t *uuid) {
+static bool ctf_files(int *file, int *index_file, int folder, int index, const char *stream, uint32_t instance) {
     char name[32];
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
     snprintf(name, sizeof(name), "%s_%u", stream, instance);
-    s->file = openat(folder, name, flags, 0660);
+    *file = openat(folder, name, flags, 0660);
     snprintf(name, sizeof(name), "%s_%u.idx", stream, instance);
-    s->index = openat(index, name, flags, 0660);
-    if (s->file < 0 || s->index < 0) return false;
+    *index_file = openat(index, name, flags, 0660);
+    const uint32_t head[4] = {htobe32(0xC1F1DCC1), htobe32(1), htobe32(1), htobe32(72)};
+    if (*file >= 0 && *index_file >= 0 && ctf_write(*index_file, head, sizeof(head))) return true;
+    const int why = errno;
+    if (*file >= 0) close(*file);
+    if (*index_file >= 0) close(*index_file);
+    errno = why;
+    return false;
+}
+
+static inline bool ctf_open(struct ctf_stream *s, int folder, int index, const char *stream, uint32_t instance,
+                            uint32_t cpu, const uint8_t *uuid) {
+    if (!ctf_files(&s->file, &s->index, folder, index, stream, instance)) return false;
     s->instance = instance;
     s->cpu = cpu;
     s->uuid = uuid;
-    const uint32_t head[4] = {htobe32(0xC1F1DCC1), htobe32(1), htobe32(1), htobe32(72)};
-    return ctf_write(s->index, head, sizeof(head));
+    return true;
+}
+
+// Let the stream go on in such files of another folder, which is the next chunk's: the thread that writes it does that
+// at its next ctf_go_on(). False with errno set if that is not possible, or it has not gone on since the last time.
+static inline bool ctf_open_next(struct ctf_stream *s, int folder, int index, const char *stream) {
+    if (atomic_load(&s->next.open)) return errno = EBUSY, false;
+    if (!ctf_files(&s->next.file, &s->next.index, folder, index, stream, s->instance)) return false;
+    atomic_store(&s->next.open, true);
+    return true;
 }
 
 static void ctf_begin(struct ctf_stream *s, uint64_t time_ns) {
@@ -100,6 +127,7 @@ static void ctf_flush(struct ctf_stream *s) {
         s->offset += s->used;
         s->told = s->discarded;
         ++s->number;
+        ++s->packets;
     } else {
         if (ftruncate(s->file, (off_t)s->offset) == 0) lseek(s->file, (off_t)s->offset, SEEK_SET);
         ++s->unwritten;
@@ -133,8 +161,23 @@ static inline void ctf_end(struct ctf_stream *s, const uint8_t *at) {
     ++s->events;
 }
 
+// Between two events: go on in the files that ctf_open_next() has opened. The packets are numbered on, and a part has
+// a packet at least, as LTTng's have: the end of what was lost is known in each.
+static inline void ctf_go_on(struct ctf_stream *s, uint64_t time_ns) {
+    if (!atomic_load(&s->next.open)) return;
+    if (s->packets == 0) ctf_begin(s, time_ns < s->end_ns ? s->end_ns : time_ns);
+    ctf_flush(s);
+    close(s->file);
+    close(s->index);
+    s->file = s->next.file;
+    s->index = s->next.index;
+    s->offset = s->packets = 0;
+    atomic_store(&s->next.open, false);
+}
+
 // At the end: what is left, and a packet without events if losses came behind the last one.
 static inline void ctf_close(struct ctf_stream *s) {
+    ctf_go_on(s, s->end_ns);
     ctf_flush(s);
     if (s->discarded != s->told) {
         ctf_begin(s, s->end_ns);

@@ -74,6 +74,7 @@ static bool pass_event(const struct hit_event *e, uint64_t seq) {
 
 // Called in every round: also the time to write what has waited long enough.
 static bool pass_watermark(uint64_t through_ns) {
+    for (uint32_t cpu = 0; cpu < hits.cpus; ++cpu) ctf_go_on(hits.streams[cpu], through_ns);
     if (through_ns - hits.flushed_ns >= HIT_FLUSH_NS) {
         flush_all();
         hits.flushed_ns = through_ns;
@@ -116,6 +117,14 @@ __attribute__((visibility("default"))) bool hit_open(int folder, int index, uint
     clock_gettime(CLOCK_MONOTONIC, &now);
     hits.started_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     return true;
+}
+
+// The same in the next chunk's folders.
+__attribute__((visibility("default"))) bool hit_open_next(int folder, int index) {
+    bool all = true;
+    for (uint32_t cpu = 0; all && cpu < hits.cpus; ++cpu)
+        all = ctf_open_next(hits.streams[cpu], folder, index, "probes");
+    return all;
 }
 
 // A program's records: which event of the metadata they are, and how long their payload is.

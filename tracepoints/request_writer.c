@@ -109,7 +109,9 @@ static void one_round(uint64_t told_before, uint16_t flags, uint64_t hold_back) 
     const bool all = drain();
     tell_losses(now);
     if (all && oldest > hold_back) write_until(oldest - hold_back);
-    if (w.watermark_ns - w.flushed_ns >= FLUSH_NS) say_watermark();
+    const bool goes_on = atomic_load(&w.stream.next.open);
+    if (goes_on || w.watermark_ns - w.flushed_ns >= FLUSH_NS) say_watermark();
+    ctf_go_on(&w.stream, w.watermark_ns);
     ++w.counts.rounds;
 }
 
@@ -186,6 +188,9 @@ EXPORT bool requests_start(int folder, int index, const uint8_t uuid[16], int ri
     errno = pthread_create(&w.thread, NULL, run, NULL);
     return errno == 0;
 }
+
+// The same stream in the next chunk's folders.
+EXPORT bool requests_open_next(int folder, int index) { return ctf_open_next(&w.stream, folder, index, "requests"); }
 
 // Write what is left, end, and say what happened. The programs must be detached.
 EXPORT void requests_finish(struct request_counts *counts) {

@@ -385,8 +385,8 @@ def gaps_in(trace: StrPath, recording: dict[str, Any] | None, traces: Sequence[s
 
 
 def _closed_ns(top: StrPath, traces: Sequence[str]) -> int | None:
-    """Until when the closed chunks of a recording that goes on are whole; None if all that there is is read. Collectors
-    have one stream for all chunks, and are behind by less than FLUSHED_WITHIN_NS.
+    """Until when the closed chunks of a recording that goes on are whole; None if all that there is is read. What is
+    older than FLUSHED_WITHIN_NS is in the files, whoever writes them.
     """
     if not chunks.any_newer(traces_under(top), traces):
         return None

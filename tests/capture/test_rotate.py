@@ -6,7 +6,9 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import struct
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -64,9 +66,25 @@ def joined(run: Path, out: Path) -> Path:
     return out
 
 
+def packets(part: Path) -> list[tuple[int, int, int]]:
+    """(number, begin, end in ns) of the packets of the one stream of a collector's trace."""
+    (index,) = (part / "index").glob("*.idx")
+    records = struct.iter_unpack(">9Q", index.read_bytes()[16:])
+    return [(record[8], record[3], record[4]) for record in records]
+
+
 def ops(run: Path) -> list[dict[str, Any]]:
     columns = ["begin_ns", "end_ns", "latency_ns", "complete", "tainted"]
     return list(pq.read_table(run / "ops.parquet", columns=columns).to_pylist())
+
+
+def requests(run: Path, until_ns: int) -> list[dict[str, Any]]:
+    """Those that are over by then."""
+    columns = ["dev", "sector", "queue_ns", "complete_ns"]
+    rows = pq.read_table(run / "requests.parquet").to_pylist()
+    return [
+        {name: row[name] for name in columns} for row in rows if row["complete_ns"] and row["complete_ns"] < until_ns
+    ]
 
 
 def test_a_rotated_recording_gives_the_tables_of_one_without(runtime: Path, tmp_path: Path, device: Path) -> None:
@@ -94,14 +112,50 @@ def test_a_rotated_recording_gives_the_tables_of_one_without(runtime: Path, tmp_
     assert len(whole_ops) == 3000
 
 
-def test_closed_chunks_are_read_while_the_recording_goes_on(runtime: Path, tmp_path: Path, device: Path) -> None:
+def test_each_chunk_has_its_part_of_the_collectors_streams(runtime: Path, tmp_path: Path, device: Path) -> None:
+    """Packets are numbered on, a part ends after what LTTng has in that chunk, and an event is in one of them."""
+    run = tmp_path / "run"
+    done = record(
+        "-o", run, "--rotate", 1, "--model", "demo", "--sessiond", "private", "--",
+        *bench(tmp_path, device, "--ops 4000 --rate 1000"),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert manifest(run)["collector"]["parts_failed"] == 0
+    chunks = [chunk for chunk in closed(run) if (chunk / "block").exists()]  # none while the collector starts
+    numbers = [place_of(chunk)[1] for chunk in chunks]
+    assert len(chunks) >= 3 and numbers[1:] == list(range(numbers[1], place_of(closed(run)[-1])[1] + 1))
+    for name in ("block", "requests"):
+        parts = [packets(chunk / name) for chunk in chunks]
+        assert all(parts) and not (run / "trace" / name).exists()
+        told = [packet for part in parts for packet in part]
+        assert [number for number, _, _ in told] == list(range(len(told)))
+        assert all(one[2] <= other[1] for one, other in pairwise(told))
+        lengths = [(chunk / name / f"{name}_0").stat().st_size for chunk in chunks]
+        assert max(lengths) < sum(lengths) / 2
+    for chunk in chunks[:-1]:
+        ends = [last_end_ns(index) for index in app_indexes(chunk)]
+        assert not ends or min(ends) < packets(chunk / "block")[-1][2] < min(ends) + 1_000_000_000
+
+
+def app_indexes(chunk: Path) -> list[Path]:
+    return list((chunk / "ust").rglob("app_*.idx"))
+
+
+def last_end_ns(index: Path) -> int:
+    return int(struct.unpack_from(">Q", index.read_bytes()[-72:], 32)[0])
+
+
+@pytest.mark.parametrize("block", [True, False], ids=["block", "application"])
+def test_closed_chunks_are_read_while_the_recording_goes_on(
+    runtime: Path, tmp_path: Path, device: Path, block: bool
+) -> None:
     """What they say of the time before the last edge is what the whole recording says of it."""
     run = tmp_path / "run"
     process = start(
-        "-o", run, "--rotate", 1, "--model", "demo", "--no-block", "--sessiond", "private", "--",
+        "-o", run, "--rotate", 1, "--model", "demo", *([] if block else ["--no-block"]), "--sessiond", "private", "--",
         *bench(tmp_path, device, "--seconds 60 --rate 1000"),
     )  # fmt: skip
-    wait_for(lambda: len(closed(run)) >= 3)
+    wait_for(lambda: sum(bool(app_indexes(chunk)) for chunk in closed(run)) >= 6)  # some are older than the command
     found = correlate(run, load_model("demo"), tmp_path / "early", progress=False)
     assert any(place_of(p)[1] >= 0 for p in (run / "trace").iterdir())  # LTTng writes the next one
     os.killpg(process.pid, signal.SIGINT)
@@ -111,7 +165,9 @@ def test_closed_chunks_are_read_while_the_recording_goes_on(runtime: Path, tmp_p
     correlate(run, load_model("demo"), tmp_path / "late", progress=False)
     early, late = ([op for op in ops(tmp_path / name) if op["end_ns"] and op["end_ns"] < gap["from_ns"]]
                    for name in ("early", "late"))  # fmt: skip
-    assert early == late and len(early) > 500
+    assert early == late and len(early) > 100
+    requests_early, requests_late = (requests(tmp_path / name, gap["from_ns"]) for name in ("early", "late"))
+    assert requests_early == requests_late and (len(requests_early) > 100) == block
     assert all(op["complete"] and not op["tainted"] for op in early)
     assert all("/archives/" in trace for trace in found["traces"])
 

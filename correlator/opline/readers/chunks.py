@@ -45,6 +45,16 @@ def open_in(session: StrPath) -> str:
     return max((os.path.join(session, name) for name in found), key=lambda p: place_of(p)[1], default=plain(session))
 
 
+def first_closed(session: StrPath) -> str | None:
+    """The folder of the first chunk; None as long as the session daemon has not closed it."""
+    try:
+        found = os.listdir(os.path.join(session, _ARCHIVES))
+    except OSError:
+        return None
+    names = [name for name in found if (told := _CLOSED.fullmatch(name)) and int(told[1]) == 0]
+    return os.path.join(session, _ARCHIVES, names[0]) if names else None
+
+
 def closed(folders: Sequence[str]) -> list[str]:
     """These traces without the open chunk of a recording that goes on: LTTng still writes there, and moves it."""
     sessions = {folder: _session_of_open(folder) for folder in folders}

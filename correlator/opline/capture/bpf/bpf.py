@@ -21,6 +21,7 @@ from opline.capture.bpf import call_cost, cgroups, event_trace, kernel, syscalls
 from opline.capture.bpf.bridge import OWN_TGIDS, PERIOD_NS, RING_BYTES, Bridge, pid_namespace, possible_cpus
 from opline.capture.bpf.btf import Btf, all_known, span
 from opline.capture.bpf.cost import spent
+from opline.capture.bpf.own_trace import OwnTrace
 from opline.capture.bpf.requests import RequestStream, program_text
 from opline.capture.bpf.stacks import PROGRAM as OF_STACKS
 from opline.capture.bpf.stacks import TRACEPOINT as WAKING
@@ -201,11 +202,13 @@ class Collector:
         if records is not None:
             self._bridge.library.live_open(records)
         self._writes = trace is not None
+        self.traces: list[OwnTrace] = []  # its own
         if trace is not None:
-            event_trace.open_stream(self._bridge.library, trace)
+            self.traces.append(event_trace.open_stream(self._bridge.library, trace))
         self._requests: RequestStream | None = None
         if requests is not None:
             self._requests = RequestStream(self._bridge.library, self._bridge.bpf, requests, ring_bytes, KINDS)
+            self.traces.append(self._requests.trace)
 
     def _function(self, program: str) -> str:
         if program == self._dirtied:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from opline.capture.bpf import ctf_metadata as ctf
-from opline.capture.bpf.own_trace import own_trace
+from opline.capture.bpf.own_trace import OwnTrace
 from opline.errors import OplineError
 
 CHANNEL = "block"
@@ -28,12 +28,17 @@ def _events(library: Any) -> str:
     return text.value.decode()
 
 
-def open_stream(library: Any, folder: Path) -> None:
+def open_stream(library: Any, folder: Path) -> OwnTrace:
     """Let the bridge write into a trace in that folder, which is made. Raises OplineError."""
-    library.bridge_open.restype = ctypes.c_bool
+    for opens in (library.bridge_open, library.bridge_open_next):
+        opens.restype = ctypes.c_bool
     library.bridge_open.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_char_p)
+    library.bridge_open_next.argtypes = (ctypes.c_int, ctypes.c_int)
     library.bridge_close.restype = ctypes.c_uint64
     trace = uuid.uuid4()
-    with own_trace(folder, ctf.head(trace, "opline-bpf") + ctf.stream() + _events(library)) as (top, index):
-        if not library.bridge_open(top, index, trace.bytes):
-            raise OplineError(f"{folder}: the stream of events cannot be made")
+
+    def first(top: int, index: int) -> bool:
+        return bool(library.bridge_open(top, index, trace.bytes))
+
+    text = ctf.head(trace, "opline-bpf") + ctf.stream() + _events(library)
+    return OwnTrace(folder, text, first, library.bridge_open_next)

@@ -16,8 +16,7 @@ from typing import Any
 from opline.capture.bpf import request_trace
 from opline.capture.bpf.bridge import load_library, possible_cpus
 from opline.capture.bpf.loaded import Loaded
-from opline.capture.bpf.own_trace import own_trace
-from opline.errors import OplineError
+from opline.capture.bpf.own_trace import OwnTrace
 
 PERIOD_NS = 20_000_000
 KIND = 32  # the bit of the programs' mask
@@ -54,15 +53,19 @@ class RequestStream:
             ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_uint64, ctypes.c_int, ctypes.c_int,
             ctypes.c_int, ctypes.c_int, ctypes.c_uint32, ctypes.c_uint64,
         )  # fmt: skip
+        library.requests_open_next.restype = ctypes.c_bool
+        library.requests_open_next.argtypes = (ctypes.c_int, ctypes.c_int)
         library.requests_finish.argtypes = (ctypes.c_void_p,)
         library.requests_finish.restype = None
         trace = uuid.uuid4()
         maps = (bpf.maps[name].descriptor for name in ("open_bios", "open_requests", "open_marks", "request_cpus"))
-        with own_trace(folder, request_trace.metadata(trace, kinds)) as (top, index):
-            if not library.requests_start(
-                top, index, trace.bytes, bpf.maps["records"].descriptor, ring_bytes, *maps, possible_cpus(), PERIOD_NS
-            ):
-                raise OplineError(f"{folder}: the stream of block requests cannot be made")
+        of_ring = bpf.maps["records"].descriptor, ring_bytes
+        of_kernel = (*maps, possible_cpus(), PERIOD_NS)
+
+        def first(top: int, index: int) -> bool:
+            return bool(library.requests_start(top, index, trace.bytes, *of_ring, *of_kernel))
+
+        self.trace = OwnTrace(folder, request_trace.metadata(trace, kinds), first, library.requests_open_next)
 
     def finish(self) -> dict[str, Any]:
         """Write what is left, and say what happened. The programs must be detached."""

@@ -5,7 +5,7 @@
                                           [--ring-bytes N] [--period-us N] [--wait-enabled SECONDS]
                                           [--follow-fd N [--calls] [--tcp] [--states [--chains [--stacks FILE]]]]
                                           [--attach-pid PID]... [--probes FILE --trace DIR] [--records-fd N]
-                                          [--requests DIR] [--trace DIR]
+                                          [--requests DIR] [--trace DIR] [--rotated]
     python -P -m opline.capture.collectors.collector --check
 
 Block events; with ``--probes`` instead the hits of the probes that FILE declares
@@ -32,6 +32,7 @@ Contract with whoever starts it (``opline record`` does):
   of which there is none; the end of file comes with the end.
 - With ``--trace DIR``: its events are a trace of its own in ``DIR/block``, while the session has them enabled. Without
   there are none.
+- With ``--rotated``: when the session daemon begins a chunk, its traces go on there.
 - With ``--requests DIR``: whole requests, as a trace of their own in that folder, while the session records
   ``block:watermark``; the session has no single steps then.
 - Left out is the I/O of the processes given by ``--exclude-pid``, of every ``lttng-consumerd``, and its own.
@@ -64,6 +65,7 @@ from typing import TYPE_CHECKING, Any
 from opline.capture.bpf import bpf, event_trace
 from opline.capture.bpf.bridge import OWN_TGIDS, PERIOD_NS, RING_BYTES, pid_namespace
 from opline.capture.bpf.stacks import THRESHOLD_NS, StackWish
+from opline.capture.collectors.rotation import LOOK_NS, Rotation
 from opline.capture.probes.budget import WINDOW_NS
 from opline.errors import OplineError
 
@@ -181,10 +183,19 @@ def _collect(options: argparse.Namespace) -> None:
     if isinstance(collector, bpf.Collector) and options.follow_fd is not None:
         follow(collector, options.follow_fd)
     ending = (signal.SIGTERM, signal.SIGINT)  # SIGINT is ignored where it shall not end us
-    while signal.sigtimedwait(ending, WINDOW_NS / 1e9) is None:
-        collector.look()
+    rotation = Rotation(collector.traces[0].folder.parent, collector.traces) if options.rotated else None
+    pause_ns = WINDOW_NS if rotation is None else LOOK_NS
+    look_at_ns = time.monotonic_ns() + WINDOW_NS
+    while signal.sigtimedwait(ending, pause_ns / 1e9) is None:
+        if rotation is not None:
+            rotation.look()
+        if rotation is None or time.monotonic_ns() >= look_at_ns:
+            collector.look()
+            look_at_ns = time.monotonic_ns() + WINDOW_NS
     stopping = time.monotonic_ns()
     counts = collector.finish()
+    if rotation is not None:
+        counts["parts_failed"] = rotation.failed
     _say(
         None, {**counts, "end_ns": stopping, "ran_ns": stopping - started, "finish_ns": time.monotonic_ns() - stopping}
     )
@@ -218,6 +229,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--trial", action="store_true", help="look at what they cost for a second first")
     parser.add_argument("--records-fd", type=int, metavar="N", help="a pipe for the records, instead of a session")
     parser.add_argument("--requests", type=Path, metavar="DIR", help="whole requests, as a trace there")
+    parser.add_argument("--rotated", action="store_true", help="its traces go on in each chunk of the session's")
     parser.add_argument("--check", action="store_true", help="say whether block events can be captured here, and end")
     return parser.parse_args(arguments)
 

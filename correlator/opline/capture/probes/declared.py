@@ -23,13 +23,13 @@ from typing import Any
 from opline.capture.bpf import kernel
 from opline.capture.bpf.bridge import PERIOD_NS, RING_BYTES, Bridge, possible_cpus
 from opline.capture.bpf.btf import Btf
+from opline.capture.bpf.own_trace import OwnTrace
 from opline.capture.probes import hit_programs, hit_trace, uprobes
 from opline.capture.probes.budget import Budget
 from opline.capture.probes.elf import Elf
 from opline.capture.probes.hit_cost import FILLINGS, Measured, Thermometer, added, calls_ns, counting
 from opline.capture.probes.hit_programs import Program, UnreadableError
 from opline.errors import OplineError
-from opline.folder import TRACERS, Folder
 from opline.model import Probe, ProbeField
 
 BRIDGE = Path(__file__).parent.with_name("_hitbridge.so")
@@ -37,7 +37,6 @@ _KINDS = 256  # KIND_COUNT in tracepoints/hit_event.h
 _STEPPED, _ENTRY, _RETURN = 253, 254, 255  # the programs that measure what a hit costs
 _MEASURING = (_STEPPED, _ENTRY, _RETURN)
 _TARGETS = {_STEPPED: "probe_target_stepped"}  # else probe_target
-_MODE = 0o770  # of folders, as LTTng's are
 
 
 def to_json(probes: tuple[Probe, ...], programs: dict[str, list[Path]]) -> str:
@@ -198,18 +197,15 @@ class Declared:
         library = self._bridge.library
         for kind, (program, size) in enumerate(zip(self._programs, sizes, strict=True)):
             library.hit_kind(kind, program.event, size if self._probes[program.event].fields else 0)
+        for opens in (library.hit_open, library.hit_open_next):
+            opens.restype = ctypes.c_bool
         trace = uuid.uuid4()
-        try:
-            folder.parent.mkdir(mode=_MODE, exist_ok=True)  # the session's trace, which LTTng may not have made yet
-            folder.mkdir(mode=_MODE)
-            (folder / "index").mkdir(mode=_MODE)
-            with Folder(folder, follow=False) as top, Folder("index", top, follow=False) as index:
-                top.write("metadata", hit_trace.metadata(self._probes, self._signed, trace), TRACERS)
-                library.hit_open.restype = ctypes.c_bool
-                if not library.hit_open(top.descriptor, index.descriptor, possible_cpus(), trace.bytes):
-                    raise OplineError(f"{folder}: the streams of the probes' trace cannot be made")
-        except OSError as error:
-            raise OplineError(f"{folder}: {error.strerror}") from error
+
+        def first(top: int, index: int) -> bool:
+            return bool(library.hit_open(top, index, possible_cpus(), trace.bytes))
+
+        text = hit_trace.metadata(self._probes, self._signed, trace)
+        self.traces = [OwnTrace(folder, text, first, library.hit_open_next)]
 
     @property
     def placed(self) -> dict[str, int]:

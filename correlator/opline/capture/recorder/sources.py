@@ -103,7 +103,7 @@ class Sources:
             # one record per request; who asks for single events gets them
             self.block = BlockSource(
                 bool(globs.calls), self._options.states, self._options.chains, self._options.stack_ns, pids,
-                not globs.block, self._options.tcp,
+                not globs.block, self._options.tcp, self._options.rotate_ns is not None,
             )  # fmt: skip
             return
         self._need_another(why)
@@ -160,7 +160,7 @@ class Sources:
         from opline.capture.sources.probesource import ProbeSource
 
         given = [*self._options.programs, *([Path(program).resolve()] if program else [])]
-        self.probes = ProbeSource(probes, given, pids, self._options.probe_budget)
+        self.probes = ProbeSource(probes, given, pids, self._options.probe_budget, self._options.rotate_ns is not None)
 
     def start_probes(self, trace: Path, state: State) -> None:
         """Place the model's probes. Raises OplineError if none can be placed: the model is about them."""

@@ -54,14 +54,15 @@ class BlockSource(ChildSource):
         pids: Sequence[int] = (),
         records: bool = False,
         tcp: bool = False,
+        rotated: bool = False,
     ) -> None:
         """Of the command's processes and of ``pids``. ``calls``, ``states``: with their system calls, and with what
         their threads did; ``chains``: and with the threads that these wait for; ``stack_ns``: with the kernel stacks
-        of waits of that length and more; ``tcp``: with positions in TCP streams.
+        of waits of that length and more; ``tcp``: with positions in TCP streams; ``rotated``: in chunks.
         """
         super().__init__("collector", "the BPF collector")
         self.wants_records = records  # of whole requests, in a trace of their own, instead of single block events
-        self._arguments: list[str] = []
+        self._arguments = ["--rotated"] if rotated else []
         if calls:
             self._arguments.append("--calls")
         if tcp:

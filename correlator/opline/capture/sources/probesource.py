@@ -101,10 +101,16 @@ class ProbeSource(ChildSource):
     """The collector of one recording's declared probes."""
 
     def __init__(
-        self, probes: Sequence[Probe], given: Sequence[Path] = (), pids: Sequence[int] = (), budget: float | None = None
+        self,
+        probes: Sequence[Probe],
+        given: Sequence[Path] = (),
+        pids: Sequence[int] = (),
+        budget: float | None = None,
+        rotated: bool = False,
     ) -> None:
         """``given``: files of programs that the user named; ``pids``: processes that are attached to; ``budget``: what
-        hits may cost, a share of a processor's time. Raises OplineError if probes can't be had here.
+        hits may cost, a share of a processor's time; ``rotated``: in chunks. Raises OplineError if
+        probes can't be had here.
         """
         super().__init__("probes", "the collector of the model's probes")
         why = blocksource.lacking()
@@ -112,7 +118,8 @@ class ProbeSource(ChildSource):
             raise OplineError(f"the model's probes: {why}")
         self._probes = tuple(probes)
         # what is attached to is at work already: too hot a probe is gone before the recording begins
-        self._limits = [] if budget is None else ["--budget", str(budget), *(["--trial"] if pids else [])]
+        self._more = [] if budget is None else ["--budget", str(budget), *(["--trial"] if pids else [])]
+        self._more += ["--rotated"] if rotated else []
         names = dict.fromkeys(probe.program for probe in probes if probe.program)
         self._programs = {name: files_of(name, given, pids) for name in names}
 
@@ -121,7 +128,7 @@ class ProbeSource(ChildSource):
         with Folder(state.folder, follow=False) as folder:
             folder.write(_FILE_NAME, to_json(self._probes, self._programs), OURS)
         argv = python("-m", COLLECTOR, "--probes", str(state.folder / _FILE_NAME))
-        self._start([*argv, "--trace", str(trace / FOLDER_NAME), *self._limits], None, state, mask)
+        self._start([*argv, "--trace", str(trace / FOLDER_NAME), *self._more], None, state, mask)
         self._await_ready()
 
     def absent(self) -> list[tuple[int, str, str]]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LOOKED_AT = 1 << 12  # bytes, which show how a text came
 _UTF8 = b"\xef\xbb\xbf"
 _UTF16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
-_COLOUR = re.compile(rb"\x1b(?:\[[0-9;:?]{0,32}[A-Za-z]|\([A-Z0-9])")
+_COLOUR = re.compile(rb"\x1b(?:\[[0-9;:]{0,32}[mK]|\(B)")  # and no other order to a terminal: a name may have it
 _NO_BREAK = b"\xc2\xa0"
 _HOST = rb"[\w.-]{1,64} [\w./@-]{1,64}(?:\[\d{1,9}\])?: ?"  # and the program's name
 _DAY = rb"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d "

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.applications.test_demo_store import ROOT, opline
+from tests.lib.block_capture import loop_device
 
 from opline.cluster.hosts import Part, part_of
 from opline.model import load_model
@@ -54,7 +55,8 @@ def test_an_unmodified_program_is_recorded_with_its_system_calls(tmp_path: Path)
 
 def test_without_system_calls_there_is_no_op_and_the_hint_is_about_block_events(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    _record(run, "--no-calls", "--", "dd", "if=/dev/zero", f"of={tmp_path / 'file'}", "count=99", "conv=fsync")
+    with loop_device() as device:
+        _record(run, "--no-calls", "--", "dd", "if=/dev/zero", f"of={device}", "count=99", "conv=fsync")
     assert json.loads((run / "recording.json").read_text())["model"] is None
     found = opline("stages", run, "--json")
     assert "model: blocks, as the trace has block events alone" in found.stderr

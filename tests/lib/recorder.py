@@ -61,7 +61,7 @@ def daemons(runtime: Path) -> list[str]:
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
-            line = path.read_bytes().replace(b"\0", b" ").decode()
+            line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
             if str(runtime) in line:
                 found.append(line)
     return found

@@ -110,9 +110,8 @@ class WaitStacks:
         stacks = list(bpf.maps["stacks"].values())
         cpus = list(bpf.maps["cpus"].values())
         symbols = self._symbols if self._symbols and not ended else Symbols()  # modules may have come
-        named = {address: symbols.name(address) for stack in stacks for address in stack.frames if address}
         for stack in stacks:
-            frames = [named[address] for address in stack.frames if address]
+            frames = [symbols.name(address) for address in stack.frames if address]
             frames = [frame for frame in frames if not frame.startswith(_OWN_FRAMES)]
             end, interrupt = end_of(frames)
             found[int(stack.number)] = {"cause": cause_of(frames), "end": end, "interrupt": interrupt, "frames": frames}

@@ -23,14 +23,20 @@ class Symbols:
         begins = {int(line[:16], 16): line[_NAME_AT:] for line in reversed(lines) if line[17:18] in _FUNCTIONS and line}
         begins.pop(0, None)  # to whoever may not know them, all are 0
         self._begins = array("Q", sorted(begins))
-        self._names = [begins[begin] for begin in self._begins]
+        self._functions = [begins[begin] for begin in self._begins]
+        self._names: dict[int, str] = {}  # of the addresses that were asked for: stacks share most of theirs
 
     def name(self, address: int) -> str:
         """``symbol+0xoffset``, with ``[module]`` behind it if it is of one; the address itself if no symbol is below
         it, or the kernel shows none.
         """
+        if (known := self._names.get(address)) is None:
+            known = self._names[address] = self._found(address)
+        return known
+
+    def _found(self, address: int) -> str:
         place = bisect_right(self._begins, address)
         if not place:
             return f"{address:#x}"
-        symbol, *module = self._names[place - 1].decode(errors="replace").split()
+        symbol, *module = self._functions[place - 1].decode(errors="replace").split()
         return " ".join((f"{symbol}+{address - self._begins[place - 1]:#x}", *module))

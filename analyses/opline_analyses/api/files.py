@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from opline.errors import UsageError
 from opline_analyses.base.extras import with_extras
 from opline_analyses.client.defaults import default_selection
-from opline_analyses.runs.selection import OpFilters, Selection, selection
+from opline_analyses.runs.selection import OpFilters, Selection, selection, without_incomplete
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -70,8 +70,7 @@ def csv(
 
     which, left_out = selection(run, filters), 0
     if not incomplete:
-        (left_out,) = run.row(f"SELECT count(*) FROM ops o WHERE ({which.where}) AND NOT o.complete", which.parameters)
-        which = which.also("o.complete")
+        which, left_out = without_incomplete(run, which)
     log = client_log or next(filter(None, map(find_log, run.places())), None)
     joins = log is not None and not stages
     if log is not None and joins:

@@ -12,6 +12,7 @@ from opline_analyses.base.result_table import rendered
 from opline_analyses.ops.met import met, met_list
 from opline_analyses.ops.oplist import read_ops
 from opline_analyses.ops.transitions import STYLES, state_list
+from opline_analyses.runs.selection import without_incomplete
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,10 +38,7 @@ class OpListing:
         self.hidden = 0  # ops beyond ``most``
         self.states_missing = False  # states were asked for, and the ops of the last text have none
         if self._apart:
-            (self.left_out,) = run.row(
-                f"SELECT count(*) FROM ops o WHERE ({which.where}) AND NOT o.complete", which.parameters
-            )
-            self._which = which.also("o.complete")
+            self._which, self.left_out = without_incomplete(run, which)
         elif most is not None and which.limit is None:
             (total,) = run.row(f"SELECT count(*) FROM ({which.sql()})", which.parameters)
             self._which, self.hidden = which.first(most), max(0, total - most)

@@ -182,6 +182,12 @@ def _nearest(classes: Sequence[tuple[str, int]], count: int, near: float) -> lis
     return [name for name, _ in best] if abs(sum(n for _, n in best) - count) <= near * count else []
 
 
+def without_incomplete(run: Run, which: Selection) -> tuple[Selection, int]:
+    """The complete ops of the selected ones, and how many are left out."""
+    (left_out,) = run.row(f"SELECT count(*) FROM ops o WHERE ({which.where}) AND NOT o.complete", which.parameters)
+    return which.also("o.complete"), left_out
+
+
 def latency_limits(text: str) -> Limits:
     """What --latency means, in ns; a number alone is in us. Raises UsageError."""
     return limits(text, "--latency", lambda t, option: duration_ns(t, option, "us"))

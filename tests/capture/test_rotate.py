@@ -47,6 +47,17 @@ def bench(tmp_path: Path, device: Path, options: str) -> list[str]:
     return ["sh", "-c", f"{where} & until test -S {tmp_path}/socket; do sleep 0.05; done; {client}; kill $!"]
 
 
+def rotated(tmp_path: Path, device: Path, ops: int) -> Path:
+    """A recording in chunks of a second, of so many ops that come 1000 a second."""
+    run = tmp_path / "run"
+    done = record(
+        "-o", run, "--rotate", 1, "--model", "demo", "--sessiond", "private", "--",
+        *bench(tmp_path, device, f"--ops {ops} --rate 1000"),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return run
+
+
 def closed(run: Path) -> list[Path]:
     return sorted((run / "trace/archives").glob("*"), key=lambda p: place_of(p)[1])
 
@@ -89,12 +100,7 @@ def requests(run: Path, until_ns: int) -> list[dict[str, Any]]:
 
 def test_a_rotated_recording_gives_the_tables_of_one_without(runtime: Path, tmp_path: Path, device: Path) -> None:
     """Ops across a chunk's edge are whole: all that the client made are."""
-    run = tmp_path / "run"
-    done = record(
-        "-o", run, "--rotate", 1, "--model", "demo", "--sessiond", "private", "--",
-        *bench(tmp_path, device, "--ops 3000 --rate 1000"),
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    run = rotated(tmp_path, device, 3000)
     document = manifest(run)
     assert document["state"] == "complete" and document["gaps"] == []
     app = next(channel for channel in document["channels"] if channel["name"] == "app")
@@ -114,12 +120,7 @@ def test_a_rotated_recording_gives_the_tables_of_one_without(runtime: Path, tmp_
 
 def test_each_chunk_has_its_part_of_the_collectors_streams(runtime: Path, tmp_path: Path, device: Path) -> None:
     """Packets are numbered on, a part ends after what LTTng has in that chunk, and an event is in one of them."""
-    run = tmp_path / "run"
-    done = record(
-        "-o", run, "--rotate", 1, "--model", "demo", "--sessiond", "private", "--",
-        *bench(tmp_path, device, "--ops 4000 --rate 1000"),
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    run = rotated(tmp_path, device, 4000)
     assert manifest(run)["collector"]["parts_failed"] == 0
     chunks = [chunk for chunk in closed(run) if (chunk / "block").exists()]  # none while the collector starts, or ended
     numbers = [place_of(chunk)[1] for chunk in chunks]

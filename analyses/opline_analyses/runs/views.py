@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from opline.store.schema import Column
     from opline_analyses.base.literal import LiteralFiles
 
 OF_PROGRAMS = ("ops", "requests", "bios")  # tables whose rows are the population's or not
@@ -95,7 +96,7 @@ class Views:
         try:
             if self._manifest and table in BY_NAME:  # what a run of an older opline does not know yet is absent
                 there = {row[0] for row in con.execute(f"DESCRIBE SELECT * FROM read_parquet('{file}')").fetchall()}
-                new = "".join(f', NULL AS "{c.name}"' for c in BY_NAME[table].columns if c.name not in there)
+                new = "".join(f", {_absent(c)}" for c in BY_NAME[table].columns if c.name not in there)
             con.execute(f"CREATE VIEW {view} AS SELECT *{new} FROM read_parquet('{file}')")
         except duckdb.Error as error:
             raise OplineError(unreadable(self._paths[table], error, self._files.said(error).splitlines()[0])) from error
@@ -117,7 +118,11 @@ _SQL_TYPES = {
 
 def _typed(table: str) -> str:
     """The columns of a table, each absent."""
-    return ", ".join(f'NULL::{_SQL_TYPES[c.type]} AS "{c.name}"' for c in BY_NAME[table].columns)
+    return ", ".join(map(_absent, BY_NAME[table].columns))
+
+
+def _absent(column: Column) -> str:
+    return f'NULL::{_SQL_TYPES[column.type]} AS "{column.name}"'
 
 
 class Connection:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from opline.errors import OplineError
 from opline.paths import stored
 from opline.store.schema import BY_NAME, TABLES
-from opline.talk import asking
+from opline.talk import asking, shown
 from opline_analyses.runs.database import in_memory
 
 if TYPE_CHECKING:
@@ -96,7 +96,14 @@ class Views:
         try:
             if self._manifest and table in BY_NAME:  # what a run of an older opline does not know yet is absent
                 there = {row[0] for row in con.execute(f"DESCRIBE SELECT * FROM read_parquet('{file}')").fetchall()}
-                new = "".join(f", {_absent(c)}" for c in BY_NAME[table].columns if c.name not in there)
+                missing = [c for c in BY_NAME[table].columns if c.name not in there]
+                unknown = sorted(there - {c.name for c in BY_NAME[table].columns})
+                if missing and unknown:  # no opline has taken a column away: a name is damaged
+                    raise OplineError(
+                        f"Cannot read {self._paths[table]}: it has a column {shown(unknown[0])}, and no "
+                        f"{missing[0].name}. {_AGAIN}"
+                    )
+                new = "".join(f", {_absent(c)}" for c in missing)
             con.execute(f"CREATE VIEW {view} AS SELECT *{new} FROM read_parquet('{file}')")
         except duckdb.Error as error:
             raise OplineError(unreadable(self._paths[table], error, self._files.said(error).splitlines()[0])) from error

@@ -1,20 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The programs for requests, where whole ones are recorded (request_open.bpf.c).
 
-// Is the request made of bios of the tracer alone? One of more bios than are looked at is told.
-static inline u64 all_own(u64 bio) {
-    u64 own = 1;
-#pragma unroll
-    for (int i = 0; i < OWN_BIOS; ++i) {
-        struct bio_set *set = bios_at(bio);
-        if (!set) return 0;
-        u32 way = way_of(set->key, bio);
-        own &= equal(bio, 0) | (is_there(way) & (AT(set, way)->flags / SLOT_OWN));
-        bio = pointer_at(bio + O_BIO_NEXT);  // behind the last one as well
-    }
-    return own & equal(bio, 0);
-}
-
 // The slot's way; a new one is filling.
 static inline u32 open_request(struct request_set *set, u64 rq) {
     u32 way = way_of(set->key, rq);
@@ -73,11 +59,11 @@ int request_block_rq_insert(struct bpf_raw_tracepoint_args *ctx) {
     u32 of_bio = way_of(bios->key, bio);
     u64 known = is_there(of_bio) & (1 - equal(bio, 0));
     u32 its = AT(bios, of_bio)->flags * known + SLOT_SINGLE * (1 - known);
-    if (its & SLOT_OWN && all_own(bio)) {
+    if (its & SLOT_OWN) {  // what else it is made of is seen at its issue
         FREE(set, way);
         return 0;
     }
-    if (its & (SLOT_SINGLE | SLOT_OWN) || opf & (1u << REQ_FUA | 1u << REQ_PREFLUSH)) {
+    if (its & SLOT_SINGLE || opf & (1u << REQ_FUA | 1u << REQ_PREFLUSH)) {
         single_request(KIND_RQ_INSERT, rq);
         r->flags = SLOT_SINGLE;
         return 0;
@@ -99,15 +85,17 @@ int request_block_rq_insert(struct bpf_raw_tracepoint_args *ctx) {
 
 // The bios of the request that is issued, each by a record of its own where it has several, or the first one is not the
 // request as it is. The walk is a program of its own, which goes on by tail calls, so that the verifier follows a few
-// bios only. Nothing comes behind the call.
+// bios only. Nothing comes behind the call. A walk begins as the tracer's own if the first bio is: bios of the tracer
+// are forgotten, and from the first one of another process on the request is told.
+enum walk_of { OF_ALL, OF_OWN, OF_MIXED };
 struct bio_walk {
     u64 rq, bio, issue, named;  // where it stands; named: `issue`, of a further bio
-    u32 left;
+    u32 left, of;
 };
 BPF_TABLE("percpu_array", u32, struct bio_walk, bio_walk, 1);
 BPF_PROG_ARRAY(walks, 1);
 
-static inline void tell_bios(struct bpf_raw_tracepoint_args *ctx, u64 rq, u64 bio, u64 issue) {
+static inline void walk_bios(struct bpf_raw_tracepoint_args *ctx, u64 rq, u64 bio, u64 issue, u32 of) {
     u32 zero = 0;
     struct bio_walk *w = bio_walk.lookup(&zero);
     if (!w || !bio) return;
@@ -116,7 +104,17 @@ static inline void tell_bios(struct bpf_raw_tracepoint_args *ctx, u64 rq, u64 bi
     w->issue = issue;
     w->named = 0;
     w->left = BIO_WALK / BIOS_AT_ONCE;
+    w->of = of;
     walks.call(ctx, 0);
+}
+
+// The issue of a request that is told singly.
+static inline u64 issued_singly(u64 rq, struct open_request *r) {
+    if (!(r->flags & (SLOT_TOLD | SLOT_SINGLE)) && r->insert) tell_request(rq, r, 0, REQUEST_OPEN, 0);
+    r->flags = (r->flags & SLOT_TOLD) | SLOT_SINGLE;
+    single_request(KIND_RQ_ISSUE, rq);
+    r->insert = 0;
+    return r->issue = now_ns();
 }
 
 #ifdef A_block_rq_issue_request
@@ -129,36 +127,46 @@ int request_bio_walk(struct bpf_raw_tracepoint_args *ctx) {
         COUNT(chain_cut);
         return 0;
     }
+    if (w->of == OF_MIXED) {
+        struct request_set *requests = requests_at(rq);
+        if (!requests) return 0;
+        u32 its = way_of(requests->key, rq);
+        if (its < OPEN_WAYS) {
+            w->issue = issued_singly(rq, AT(requests, its));
+            if (w->named) w->named = w->issue;
+        }
+        w->of = OF_ALL;
+    }
     u64 bio = w->bio, named = w->named;
+    u32 of = w->of;
     for (int i = 0; i < BIOS_AT_ONCE; ++i) {
         struct bio_set *set = bios_at(bio);
-        if (!set || !bio) return 0;
+        if (!set || !bio) break;
         u32 way = way_of(set->key, bio);
+        u32 own = AT(set, way)->flags & SLOT_OWN && way < OPEN_WAYS;
+        if (of == OF_OWN && !own) {
+            of = OF_MIXED;
+            break;
+        }
         if (way < OPEN_WAYS) {
-            tell_bio(bio, AT(set, way), rq, named, 0, 0, 0);
+            if (of == OF_ALL) tell_bio(bio, AT(set, way), rq, named, 0, 0, 0);
             FREE(set, way);
         }
         named = w->issue;
         bio = pointer_at(bio + O_BIO_NEXT);
     }
-    if (!bio) return 0;
+    if (!bio) {
+        if (of == OF_OWN) COUNT(own_requests);
+        return 0;
+    }
     w->bio = bio;
     w->named = named;
-    if (--w->left) walks.call(ctx, 0);
+    w->of = of;
+    if (of == OF_MIXED || --w->left) walks.call(ctx, 0);
     COUNT(chain_cut);
     return 0;
 }
 #endif
-
-static inline void forget_own(u64 bio) {
-    for (int i = 0; i < OWN_BIOS; ++i) {
-        struct bio_set *set = bios_at(bio);
-        if (!set || !bio) return;
-        u32 way = way_of(set->key, bio);
-        if (way < OPEN_WAYS) FREE(set, way);
-        bio = pointer_at(bio + O_BIO_NEXT);
-    }
-}
 
 // What the request's record says of its only bio.
 static inline void take_bio(struct open_request *r, struct open_bio *b) {
@@ -185,7 +193,7 @@ int request_block_rq_issue(struct bpf_raw_tracepoint_args *ctx) {
     if (way >= OPEN_WAYS) {
         COUNT(no_slot);
         single_request(KIND_RQ_ISSUE, rq);
-        tell_bios(ctx, rq, bio, now_ns());
+        walk_bios(ctx, rq, bio, now_ns(), OF_ALL);
         return 0;
     }
     struct open_request *r = AT(set, way);
@@ -194,25 +202,19 @@ int request_block_rq_issue(struct bpf_raw_tracepoint_args *ctx) {
     u32 of_bio = way_of(bios->key, bio);
     u64 known = is_there(of_bio) & (1 - equal(bio, 0));
     u32 its = AT(bios, of_bio)->flags * known + SLOT_SINGLE * (1 - known);
-    if (its & SLOT_OWN && all_own(bio)) {
-        forget_own(bio);
-        COUNT(own_requests);
+    if (its & SLOT_OWN) {
         r->issue = 1;
-        r->flags = SLOT_OWN;
+        r->flags = (r->flags & (SLOT_TOLD | SLOT_SINGLE)) | SLOT_OWN;
+        walk_bios(ctx, rq, bio, 1, OF_OWN);
         return 0;
     }
     if (r->flags & SLOT_OWN) {  // once more
         r->flags &= ~SLOT_REQUEUED;
         return 0;
     }
-    if (r->flags & (SLOT_TOLD | SLOT_SINGLE) || its & (SLOT_SINGLE | SLOT_OWN) ||
-        opf & (1u << REQ_FUA | 1u << REQ_PREFLUSH)) {
-        if (!(r->flags & (SLOT_TOLD | SLOT_SINGLE)) && r->insert) tell_request(rq, r, 0, REQUEST_OPEN, 0);
-        r->flags = (r->flags & SLOT_TOLD) | SLOT_SINGLE;
-        single_request(KIND_RQ_ISSUE, rq);
-        r->insert = 0;
-        r->issue = now_ns();
-        tell_bios(ctx, rq, bio, r->issue);
+    if (r->flags & (SLOT_TOLD | SLOT_SINGLE) || its & SLOT_SINGLE || opf & (1u << REQ_FUA | 1u << REQ_PREFLUSH)) {
+        u64 issue = issued_singly(rq, r);
+        walk_bios(ctx, rq, bio, issue, OF_ALL);
         return 0;
     }
     u32 tid = thread_at_hand(), rwbs = rwbs_of(opf);
@@ -245,7 +247,7 @@ int request_block_rq_issue(struct bpf_raw_tracepoint_args *ctx) {
     IN_ORDER();
     r->flags = 0;
     IN_ORDER();
-    tell_bios(ctx, rq, bio, r->issue);
+    walk_bios(ctx, rq, bio, r->issue, OF_ALL);
     return 0;
 }
 #endif
@@ -280,7 +282,10 @@ int request_block_rq_merge(struct bpf_raw_tracepoint_args *ctx) {
     if (!set) return 0;
     u32 way = way_of(set->key, rq);
     u64 bio = pointer_at(rq + O_RQ_BIO);
-    if (bio && all_own(bio)) return 0;
+    struct bio_set *bios = bios_at(bio);
+    if (!bios) return 0;
+    u32 of_bio = way_of(bios->key, bio);
+    if (bio && of_bio < OPEN_WAYS && AT(bios, of_bio)->flags & SLOT_OWN) return 0;
     if (way < OPEN_WAYS) {
         struct open_request *r = AT(set, way);
         if (!(r->flags & (SLOT_TOLD | SLOT_SINGLE | SLOT_OWN)) && r->insert) tell_request(rq, r, 0, REQUEST_OPEN, 0);

@@ -52,7 +52,6 @@ _BIO_WALK = 256  # bios of a request that are named at its issue
 _BIOS_AT_ONCE = 16  # by one run of the program that walks along them; the kernel allows 33 tail calls
 _WALK = "bio_walk"  # that program
 _OWN_WALK = 32
-_OWN_BIOS = 4  # of a request of the tracer's own, where whole requests are recorded
 _OF_BOTH = ("lost_ring", "cpu_ns", "watermarks", "lost_events", "paths")  # counts of the bridge and of the writer
 _RECORD_BYTES = 128  # in the ring buffer, with its header
 _STATES_LEAST = 1024  # that may wait there of each CPU, however many CPUs there are
@@ -181,7 +180,7 @@ class Collector:
             **(offsets or {}), **(clocks or {}), **(registers or {}), **(rings or {}),
             **(switches or {}), **(wakers or {}), **positions,
             **(self._stacks.definitions if self._stacks else {}),
-            "BIO_WALK": _BIO_WALK, "BIOS_AT_ONCE": _BIOS_AT_ONCE, "OWN_WALK": _OWN_WALK, "OWN_BIOS": _OWN_BIOS,
+            "BIO_WALK": _BIO_WALK, "BIOS_AT_ONCE": _BIOS_AT_ONCE, "OWN_WALK": _OWN_WALK,
             "STATES_MOST": max(ring_bytes // 2 // _RECORD_BYTES // possible_cpus(), _STATES_LEAST),
         }  # fmt: skip
         self._types = _types(btf, self.threads, (*syscalls.PROGRAMS, *self._uring, *tasks.STATES))

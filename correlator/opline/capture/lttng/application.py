@@ -8,6 +8,7 @@ preloaded, ``warnings`` says what follows.
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import re
 import shutil
@@ -21,16 +22,20 @@ from opline.capture.machine.clocks import clock_offset_ns
 LIBRARY = Path(__file__).parent.with_name("libopline-ust.so")
 _TRACER = re.compile(r"/liblttng-ust\.so[.0-9]*( \(deleted\))?$", re.MULTILINE)
 _TOLD_OF_FORKS = re.compile(r"/(liblttng-ust-fork\.so[.0-9]*|libopline-ust\.so)( \(deleted\))?$", re.MULTILINE)
+_OF_LIBRARIES = "lttng_ust_statedump:bin_info"
 _HINT = "if it forks without exec, its children's events carry its own ids, and their ops have no block requests"
 
 
-def environment(env: Mapping[str, str]) -> dict[str, str]:
-    """The environment ``env`` with the library in it: preloaded first, and as the clock of other time namespaces.
-    Nothing changes where it is not built.
+def environment(env: Mapping[str, str], events: Collection[str]) -> dict[str, str]:
+    """The environment ``env`` with the library in it: preloaded first, and as the clock of other time namespaces, where
+    it is built. Unless ``events`` (globs) ask for it, LTTng-UST does not tell where libraries lie in memory: for that it
+    reads their files in the program's threads, with several hundred calls, which would count as the program's.
     """
+    told = any(fnmatch.fnmatchcase(_OF_LIBRARIES, glob) for glob in events)
+    env = dict(env) if told else {"LTTNG_UST_WITHOUT_BADDR_STATEDUMP": "1", **env}  # lttng-ust(3)
     library = _for_all_users(LIBRARY)
     if library is None:
-        return dict(env)
+        return env
     before = env.get("LD_PRELOAD", "")
     clock = {"LTTNG_UST_CLOCK_PLUGIN": str(library), "OPLINE_CLOCK_OFFSET_NS": str(clock_offset_ns())}
     return {**clock, **env, "LD_PRELOAD": f"{library}:{before}" if before else str(library)}

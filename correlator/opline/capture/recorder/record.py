@@ -231,7 +231,8 @@ class Recorder:
         known = recipe.BPF_SYSCALLS if self._sources.block is not None else ()
         left_out = [*globs.kernel_events, *(f"syscall {s}" for s in globs.syscalls if s not in known)]
         if left_out and not kernel:
-            notes.append(f"lttng-modules are not there; left out: {', '.join(left_out)}")
+            hint = " (a program's events are PROVIDER:EVENT)" if globs.kernel_events else ""
+            notes.append(f"lttng-modules are not there; left out: {', '.join(left_out)}{hint}")
 
     def _check_room(self, directory: Path, channels: list[recipe.Channel]) -> None:
         """Stopping must find room for what is still in the buffers."""
@@ -266,8 +267,9 @@ class Recorder:
         err = Follower(self._folder, recording.STDERR_NAME, sys.stderr.fileno())
         # Its environment leads liblttng-ust to the session daemon; see opline.capture.lttng.sessiond.
         env = self._daemon.environment()
-        if any(channel.name == recipe.APP_CHANNEL for channel in self.recording.channels):
-            env = application.environment(env)
+        for channel in self.recording.channels:
+            if channel.name == recipe.APP_CHANNEL:
+                env = application.environment(env, channel.events)
         env = preload.environment(self.options.preload, env)
         argv, more = [program, *self.options.command[1:]], processes.from_caller()
         try:

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""The calls of a program with LTTng-UST are the program's: LTTng-UST's reads of the libraries' files, which tell where
+they lie in memory, are made only where their events are recorded.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.lib.block_capture import loop_device
+
+from opline.capture.lttng.application import environment
+
+SOURCES = Path(__file__).parents[1] / "lab_app"
+WRITES = 40
+OF_LIBRARIES = "LTTNG_UST_WITHOUT_BADDR_STATEDUMP"
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    binary = tmp_path_factory.mktemp("lab") / "lab"
+    argv = ["gcc", "-O2", f"-I{SOURCES}", "-o", str(binary), f"{SOURCES}/lab.c", "-llttng-ust", "-ldl"]
+    subprocess.run(argv, check=True, timeout=120)
+    return binary
+
+
+@pytest.mark.live
+@pytest.mark.parametrize(("events", "made"), [("lab:*", False), ("lttng_ust_statedump:*", True)])
+def test_calls_are_the_programs(
+    events: str, made: bool, lab: Path, opline: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    """The kernel maps a program's own file: nobody else reads it."""
+    run = tmp_path / "run"
+    with loop_device() as device:
+        done = opline(
+            "record", "-o", run, "--model", "syscalls", "--events", events, "--", lab, "direct", device, WRITES, 1, 4
+        )
+        assert done.returncode == 0, done.stderr
+    found = json.loads(opline("sql", run, "SELECT class, object FROM ops WHERE population", "--json").stdout)
+    assert sum(row["object"] == device for row in found) >= WRITES
+    assert any(row["object"] == str(lab) for row in found) == made
+
+
+def test_what_the_user_says_counts() -> None:
+    assert environment({}, ["lab:*"])[OF_LIBRARIES] == "1"
+    assert environment({OF_LIBRARIES: "0"}, ["lab:*"])[OF_LIBRARIES] == "0"
+    for glob in ("*", "lttng_ust*", "lttng_ust_statedump:bin_info"):
+        assert OF_LIBRARIES not in environment({}, [glob])

@@ -17,6 +17,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -29,23 +30,41 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+// The path by which a library is in the process, whose file is called `name` or `name`.VERSION; empty: it is not there.
+// dlopen() with RTLD_NOLOAD reads the file of a library that is not there, in a call that would count as the program's.
+struct wanted_library {
+    const char *name;
+    char path[4096];
+};
+
+static int is_wanted(struct dl_phdr_info *info, size_t bytes, void *to) {
+    (void)bytes;
+    struct wanted_library *wanted = to;
+    const char *slash = strrchr(info->dlpi_name, '/'), *file = slash ? slash + 1 : info->dlpi_name;
+    const size_t length = strlen(wanted->name), path_length = strlen(info->dlpi_name);
+    if (strncmp(file, wanted->name, length) != 0 || (file[length] != 0 && file[length] != '.')) return 0;
+    if (path_length >= sizeof(wanted->path)) return 0;
+    memcpy(wanted->path, info->dlpi_name, path_length + 1);
+    return 1;
+}
+
+static bool has_library(const char *name) {
+    struct wanted_library wanted = {.name = name};
+    return dl_iterate_phdr(is_wanted, &wanted) != 0;
+}
+
 // Of LTTng-UST, also where a module that keeps its names to itself has loaded it (RTLD_LOCAL). A library that exports
 // opline_sees_to_forks has loaded it for itself and sees to its forks.
 static void *function_of(const char *name) {
     void *found = dlsym(RTLD_DEFAULT, name);
     if (found || dlsym(RTLD_DEFAULT, "opline_sees_to_forks")) return found;
-    void *handle = dlopen("liblttng-ust.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    struct wanted_library wanted = {.name = "liblttng-ust.so"};
+    if (!dl_iterate_phdr(is_wanted, &wanted)) return NULL;
+    void *handle = dlopen(wanted.path, RTLD_LAZY | RTLD_NOLOAD);
     if (!handle) return NULL;
     found = dlsym(handle, name);
     dlclose(handle);
     return found;
-}
-
-// Is the library of that name in the process, which then does the same by itself?
-static bool has_library(const char *name) {
-    void *handle = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
-    if (handle) dlclose(handle);
-    return handle != NULL;
 }
 
 // ---- fork ----------------------------------------------------------------------------------------------------------
@@ -99,9 +118,8 @@ EXPORT int close_range(unsigned first, unsigned last, int flags) {
 }
 
 __attribute__((constructor)) static void begin(void) {
-    if (!has_library("liblttng-ust-fork.so.1") && !has_library("liblttng-ust-fork.so.0"))
-        pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-    if (has_library("liblttng-ust-fd.so.1")) return;
+    if (!has_library("liblttng-ust-fork.so")) pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    if (has_library("liblttng-ust-fd.so")) return;
     safe_close_all_from = (int (*)(int, int (*)(int)))dlsym(RTLD_DEFAULT, "lttng_ust_safe_closefrom_fd");
     safe_close = (int (*)(int, int (*)(int)))dlsym(RTLD_DEFAULT, "lttng_ust_safe_close_fd");
 }

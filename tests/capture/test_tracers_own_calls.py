@@ -50,3 +50,17 @@ def test_what_the_user_says_counts() -> None:
     assert environment({OF_LIBRARIES: "0"}, ["lab:*"])[OF_LIBRARIES] == "0"
     for glob in ("*", "lttng_ust*", "lttng_ust_statedump:bin_info"):
         assert OF_LIBRARIES not in environment({}, [glob])
+
+
+@pytest.mark.live
+def test_a_program_without_tracepoints_reads_no_library_of_the_tracers_but_one(
+    opline: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    """It forks three times and starts another program: each exec reads the library that is preloaded."""
+    run = tmp_path / "run"
+    done = opline("record", "-o", run, "--", "sh", "-c", "(:); (:); (:); /bin/cat /etc/hostname; :")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(opline("sql", run, "SELECT object FROM ops WHERE population", "--json").stdout)
+    names = [Path(row["object"] or "").name for row in found]
+    assert names.count("libopline-ust.so") == 2 and "hostname" in names
+    assert not [name for name in names if name.startswith("liblttng")]

@@ -116,12 +116,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     model.add_argument("--model", metavar="M", help="op model: a name or a file (default: opline chooses)")
     add_period(model)
     parser.add_argument(
-        "--events",
-        metavar="GLOB",
-        nargs="+",
-        action="extend",
-        default=[],
-        help="also record these events: of programs (PROVIDER:EVENT), or of the kernel",
+        "--events", metavar="GLOB", nargs="+", action="extend", default=[], help="these events too (PROVIDER:EVENT)"
     )
     parser.add_argument(
         "--preload", metavar="LIB", action="append",

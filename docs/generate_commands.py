@@ -16,7 +16,7 @@ from opline_analyses.cli import parser_of
 from opline_analyses.commands.engines import HELP as OF_ENGINES
 from opline_analyses.commands.vocabulary import FILTERS, VOCABULARY
 
-ALWAYS = ("--help", "--threads", "--verbose")  # options of all commands
+ALWAYS = ("-h", "--help", "--threads", "--verbose")  # options of all commands
 COMMON = 3  # an argument with the same help in so many commands is described once
 SETS = {  # of common options: what a command's list says where it has all of them
     "INPUT": ["--model", "--period", "--reader", "--extents", "--all-programs", "--max-loss"],
@@ -37,6 +37,8 @@ SETS = {  # of common options: what a command's list says where it has all of th
         "--at",
         "--latency",
     ],
+    "COUNTED": ["--io", "--of", "--stage", "--from", "--to", "-Q", "--tainted"],
+    "FORMS": ["--csv", "--json", "--output", "--safe-cells"],
 }
 MEANINGS = {
     **VOCABULARY,
@@ -76,12 +78,15 @@ def common_arguments() -> dict[tuple[str, str], str]:
     }
 
 
-def listed(options: list[str]) -> list[str]:
-    """Common options, those of a whole set as its name."""
-    for name, ones in reversed(SETS.items()):
-        if set(ones) <= set(options):
-            options = [name, *(option for option in options if option not in ones)]
-    return options
+def listed(options: list[str]) -> str:
+    """Common options; of a set most of whose options are there the name, and which are not."""
+    words = []
+    for name, ones in SETS.items():
+        absent = [option for option in ones if option not in options]
+        if len(absent) <= len(ones) // 3:
+            words.append(name + (f" without {' '.join(absent)}" if absent else ""))
+            options = [option for option in options if option not in ones]
+    return ", ".join([*words, *options])
 
 
 def usage_of(parser: argparse.ArgumentParser) -> str:
@@ -97,27 +102,21 @@ def usage_of(parser: argparse.ArgumentParser) -> str:
 
 
 def command_pages() -> None:
-    """Usage and options of every command, as `opline COMMAND --help` prints them; of a common option the name alone.
-    Rules and examples are in the help alone.
-    """
-    os.environ["COLUMNS"] = "100"
+    """Usage of every command and the names of its options. The meaning of its own ones is in its help alone."""
+    os.environ["COLUMNS"] = "1000"
     for module in command_modules():
         parser = parser_of(str(module.NAME))
-        common = []
+        own, common = [], []
         for action in parser._actions:
-            name = name_of(action)
-            if (name, action.help) in common_arguments():
-                common += [name] if name not in ALWAYS and action.option_strings else []
-                action.help = argparse.SUPPRESS if action.option_strings else None
-        parser.usage = usage_of(parser).replace("%", "%%")
-        parser.epilog = None
-        shown = parser.format_help().rstrip().replace("usage: ", "", 1)
-        also = (
-            f"\n\ncommon options:\n{textwrap.fill(' '.join(listed(common)), 98, break_on_hyphens=False)}"
-            if common
-            else ""
-        )
-        print(f"## opline {module.NAME}\n\n```text\n{shown}{also}\n```\n")
+            if action.option_strings and action.help != argparse.SUPPRESS and (name := name_of(action)) not in ALWAYS:
+                if (name, action.help) in common_arguments():
+                    common.append(name)
+                else:
+                    own.append(next((o for o in action.option_strings if o.startswith("--")), name))
+        print(f"## opline {module.NAME}\n\n{parser.description}\n\n    {usage_of(parser)}\n")
+        for heading, names in (("Own", " ".join(own)), ("Common", listed(common))):
+            if names:
+                print(textwrap.fill(f"{heading}: {names}", 120, break_on_hyphens=False) + "\n")
 
 
 def vocabulary() -> None:

@@ -94,7 +94,7 @@ def collector(text: str) -> str:
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_run(parser)
-    parser.add_argument("--to", choices=FORMATS, required=True, help="the format")
+    parser.add_argument("--to", choices=FORMATS, metavar="FORMAT", required=True, help="the format: of the lists below")
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
         "-o", "--output", metavar="FILE", type=output_path, help="the file to write, of ctf a new folder"

@@ -150,11 +150,9 @@ def test_the_examples_of_the_documentation() -> None:
     def toml_of(page: str) -> list[str]:
         return re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
 
-    whole, thread, queue, keys, hints, batch, stages = toml_of("model.md")
+    whole, keys, hints, batch, stages = toml_of("model.md")
     ios, order, halves, facts, bios = toml_of("internals/model.md")
-    linking = re.sub(r"started = .*\ndone = .*\n", thread, whole)
-    assert [p.get("thread") for p in plan_of(linking + queue)["points"]] == [None, "enter", "leave"]
-    assert not check_text(linking + queue, "m", "m.toml")[1]
+    assert [p.get("thread") for p in plan_of(whole)["points"]] == [None, "enter", "leave"]
     for model in (whole, halves):
         assert not check_text(model, "m", "m.toml")[1]
     plan = plan_of(facts + "begin = { event = 'a:b', role = 'begin', key = 'wire' }")

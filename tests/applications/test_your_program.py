@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""docs/your-program.md does what it says: its files are written and its commands are run as they stand there."""
+"""docs/your-program.md does what it says: its commands run in a copy of examples/jobs as they stand there."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "your-program.md"
+EXAMPLE = ROOT / "examples" / "jobs"
 BLOCK = re.compile(r"<!-- (file|run): (\S+) -->\n```\w+\n(.*?)```", re.DOTALL)
 COUNT = 100
 WAYS = ("macros", "lttng", "usdt", "plain", "rust", "go")
@@ -41,9 +42,7 @@ def _sdt(folder: Path) -> None:
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("page")
-    for name, text in blocks("file").items():
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text(text)
+    shutil.copytree(EXAMPLE, folder, dirs_exist_ok=True)
     _sdt(folder)
     return folder
 
@@ -90,3 +89,8 @@ def test_the_page_s_commands_give_an_op_for_each_job(name: str, place: Path, opl
 
 def test_the_page_has_no_other_ways_than_these() -> None:
     assert tuple(blocks("run")) == WAYS
+
+
+@pytest.mark.parametrize("name", blocks("file"))
+def test_what_the_page_shows_is_the_file(name: str) -> None:
+    assert (EXAMPLE / name).read_text().partition("\n")[2] == blocks("file")[name]

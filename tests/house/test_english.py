@@ -25,9 +25,10 @@ PAGES = (
     "docs/performance.md", "docs/probes.md", "docs/python.md", "docs/recipes.md", "docs/report.md",
     "docs/scale.md", "docs/security.md", "docs/syscalls.md", "docs/tables.md", "docs/tour.md", "docs/why.md",
     "docs/your-program.md",
-    "docs/internals/compare.md", "docs/internals/costs.md", "docs/internals/engine.md", "docs/internals/losses.md",
-    "docs/internals/model.md", "docs/internals/page.md", "docs/internals/peers.md", "docs/internals/performance.md",
-    "docs/internals/probes.md", "docs/internals/security.md", "docs/internals/syscalls.md",
+    "docs/internals/compare.md", "docs/internals/costs.md", "docs/internals/engine.md", "docs/internals/inputs.md",
+    "docs/internals/losses.md", "docs/internals/model.md", "docs/internals/page.md", "docs/internals/peers.md",
+    "docs/internals/performance.md", "docs/internals/probes.md", "docs/internals/reader.md",
+    "docs/internals/security.md", "docs/internals/syscalls.md",
 )  # fmt: skip
 
 MOST_PRONOUNS = 7.0  # in a hundred words

@@ -83,9 +83,10 @@ def losses(severe: bool = True) -> None:
     touching = (Severity.DATA_LOSS, Severity.ERROR)
     shown = [loss for loss in LOSSES if (loss.severity in touching) is severe]
     for origin in dict.fromkeys(loss.origin for loss in shown):
-        print(f"### Origin: {origin.value}\n\n| loss | severity | what it means, what to do |\n|---|---|---|")
+        print(f"### Origin: {origin.value}\n\n| loss | what it means, what to do |\n|---|---|")
         for loss in (loss for loss in shown if loss.origin is origin):
-            print(f"| `{loss.name}` | {loss.severity.value} | {loss.advice} |")
+            rare = f" ({loss.severity.value})" if loss.severity in (Severity.ERROR, Severity.INFO) else ""
+            print(f"| `{loss.name}`{rare} | {loss.advice} |")
         print()
 
 

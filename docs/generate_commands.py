@@ -13,7 +13,6 @@ from functools import cache
 
 from generate import command_modules
 from opline_analyses.cli import parser_of
-from opline_analyses.commands.engines import HELP as OF_ENGINES
 from opline_analyses.commands.vocabulary import FILTERS, VOCABULARY
 
 ALWAYS = ("-h", "--help", "--threads", "--verbose")  # options of all commands
@@ -130,7 +129,6 @@ def vocabulary() -> None:
     print()
     for name, ones in SETS.items():
         print(f"{name}: {' '.join(f'`{option}`' for option in ones)}\n")
-    print(f"`{OF_ENGINES.strip().replace(':', '`:', 1)}\n")
 
 
 def lacks() -> None:

@@ -150,8 +150,8 @@ def test_the_examples_of_the_documentation() -> None:
     def toml_of(page: str) -> list[str]:
         return re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
 
-    whole, keys, hints, batch, stages = toml_of("model.md")
-    ios, order, halves, facts, bios = toml_of("internals/model.md")
+    whole, keys, hints, stages = toml_of("model.md")
+    ios, batch, order, halves, facts, bios = toml_of("internals/model.md")
     assert [p.get("thread") for p in plan_of(whole)["points"]] == [None, "enter", "leave"]
     for model in (whole, halves):
         assert not check_text(model, "m", "m.toml")[1]

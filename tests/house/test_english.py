@@ -28,7 +28,7 @@ PAGES = (
     "docs/internals/compare.md", "docs/internals/costs.md", "docs/internals/engine.md", "docs/internals/inputs.md",
     "docs/internals/losses.md", "docs/internals/model.md", "docs/internals/page.md", "docs/internals/peers.md",
     "docs/internals/performance.md", "docs/internals/probes.md", "docs/internals/reader.md",
-    "docs/internals/security.md", "docs/internals/syscalls.md",
+    "docs/internals/security.md", "docs/internals/stitching.md", "docs/internals/syscalls.md",
 )  # fmt: skip
 
 MOST_PRONOUNS = 7.0  # in a hundred words

@@ -57,18 +57,15 @@ def _near(rows: list[dict[str, str]]) -> int:
 
 def _sums(rows: list[dict[str, str]]) -> None:
     delays = [r for r in rows if r["fault"] in DELAYS]
-    print(f"Of the {len(delays)} runs with a delay the first cause is the planted one in")
-    print(f"{sum(r['caused'] == '1' for r in delays)}, its share within 10 points in {_near(delays)}.\n")
+    right = sum(r["caused"] == "1" for r in delays)
+    print(f"In {right} of the {len(delays)} runs with a delay the first cause is the planted one. The share is within")
+    print(f"10 points in {_near(delays)}.\n")
     most = [r for r in rows if r["fault"] not in ("none", *DELAYS) and float(r["behind"]) >= BEHIND]
-    print(
-        f"Of the {len(most)} runs in which a fault that something separates is behind {BEHIND:.0f} % of the slow ops or"
-    )
-    print(
-        f"more, the first cause is the planted one in {sum(r['caused'] == '1' for r in most)}, and what separates them"
-    )
-    print(
-        f"(or their period) is: {_named(most)}. Without a fault: {_named([r for r in rows if r['fault'] == 'none'])}.\n"
-    )
+    right = sum(r["caused"] == "1" for r in most)
+    print(f"In {len(most)} runs a fault that something separates is behind {BEHIND:.0f} % of the slow ops or more. The")
+    print(f"first cause is the planted one in {right} of these runs. The separating condition or period is:")
+    print(f"{_named(most)}.", end=" ")
+    print(f"Without a fault: {_named([r for r in rows if r['fault'] == 'none'])}.\n")
 
 
 def capture_cost() -> None:

@@ -29,6 +29,7 @@ PAGES = (
     "docs/internals/losses.md", "docs/internals/model.md", "docs/internals/page.md", "docs/internals/peers.md",
     "docs/internals/performance.md", "docs/internals/probes.md", "docs/internals/reader.md",
     "docs/internals/security.md", "docs/internals/stitching.md", "docs/internals/syscalls.md",
+    "docs/internals/why.md",
 )  # fmt: skip
 
 MOST_PRONOUNS = 7.0  # in a hundred words

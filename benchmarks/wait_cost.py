@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT))
 from tests.lib.block_capture import loop_device  # noqa: E402
 
 OPLINE = str(Path(sys.executable).with_name("opline"))
-WAYS = {"--no-chains": ["--no-chains"], "(chains)": []}
+WAYS = {"--no-chains": ["--no-chains"], "(chains)": [], "--user-stacks": ["--user-stacks"]}
 STATS = Path("/proc/sys/kernel/bpf_stats_enabled")
 OF_WAITS = ("sched_switch", "sched_waking", "irq_", "softirq_", "hrtimer_", "local_timer_")
 

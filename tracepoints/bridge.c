@@ -60,6 +60,7 @@ __asm__(".section .rodata\n"
         ".incbin \"" BRIDGE_THREADS_BPF_C "\"\n"
         ".incbin \"" BRIDGE_TREE_BPF_C "\"\n.incbin \"" BRIDGE_WAKERS_BPF_C "\"\n"
         ".incbin \"" BRIDGE_LOCKS_BPF_C "\"\n.incbin \"" BRIDGE_MORE_BPF_C "\"\n"
+        ".incbin \"" BRIDGE_USER_FRAMES_BPF_C "\"\n"
         ".incbin \"" BRIDGE_STATES_BPF_C "\"\n.incbin \"" BRIDGE_STACKS_BPF_C "\"\n"
         ".incbin \"" BRIDGE_URING_BPF_C "\"\n.incbin \"" BRIDGE_TCP_BPF_C "\"\n"
 #endif

@@ -155,6 +155,7 @@ int on_sched_switch(struct bpf_raw_tracepoint_args *ctx) {
         t->off_at = now;
         t->state = state_of(ctx->args[0] & 1, state);
         if (t->lock) note_holder(t);
+        note_user_frames(prev, t);
     }
     u64 task = ctx->args[A_sched_switch_next];
     u32 next = MEMBER(u32, task, O_TASK_PID);

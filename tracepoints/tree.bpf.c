@@ -36,7 +36,8 @@ static inline u16 state_of(u64 preempt, u32 state) {
     return (state & 1026) == 1026 ? 128 : state & 127;
 }
 
-BPF_HASH(tree, u32, u8, 16384);  // processes by the kernel's own number (not the namespace's)
+// Processes by the kernel's own number (not the namespace's) → since when they run their program; 1: not known.
+BPF_HASH(tree, u32, u64, 16384);
 // The threads that are followed: sets of four by the last bits of the number, so that a look needs no call of a helper
 // (a hash takes 20 to 30 ns, and several looks are at each switch). 0: free; CLAIMED: being put in. The wait of way w
 // of set s is the element 4 * s + w of `threads`.
@@ -120,11 +121,11 @@ static inline void tell_process(u8 step, u32 process, u32 parent) {
 static inline int in_tree(struct bridge_control *c) {
     u64 ids = kernel_ids();
     u32 tgid = ids >> 32;
-    u8 one = 1;
+    u64 since = 1;
     const struct thread_wait *t = thread_of((u32)ids);
     if ((t && !t->level) || tree.lookup(&tgid)) return 1;
     if (!c->follow || c->follow != (u32)(ids_in_our_namespace() >> 32)) return 0;
-    tree.update(&tgid, &one);
+    tree.update(&tgid, &since);
     add_thread((u32)ids);
     tell_thread(bpf_get_current_task(), 1);
     c->followed = tgid;
@@ -134,7 +135,7 @@ static inline int in_tree(struct bridge_control *c) {
 
 int on_sched_process_fork(struct bpf_raw_tracepoint_args *ctx) {
     u32 zero = 0, tgid = bpf_get_current_pid_tgid() >> 32;
-    u8 one = 1;
+    u64 since = now_ns();
     struct bridge_control *c = control.lookup(&zero);
     if (!c) return 0;
     if (!in_tree(c)) {
@@ -144,7 +145,7 @@ int on_sched_process_fork(struct bpf_raw_tracepoint_args *ctx) {
     tell_thread(ctx->args[1], 0);
     u32 child = (u32)pointer_at(ctx->args[1] + O_TASK_TGID);
     if (child != tgid) {
-        tree.update(&child, &one);
+        tree.update(&child, &since);
         tell_process(PROCESS_FORK, child, tgid);
     }
     add_thread((u32)pointer_at(ctx->args[1] + O_TASK_PID));
@@ -152,9 +153,12 @@ int on_sched_process_fork(struct bpf_raw_tracepoint_args *ctx) {
 }
 
 int on_sched_process_exec(struct bpf_raw_tracepoint_args *ctx) {
-    u32 zero = 0;
+    u32 zero = 0, tgid = bpf_get_current_pid_tgid() >> 32;
+    u64 since = now_ns();
     struct bridge_control *c = control.lookup(&zero);
-    if (c && in_tree(c)) tell_process(PROCESS_EXEC, current_ids() >> 32, 0);
+    if (!c || !in_tree(c)) return 0;
+    tree.update(&tgid, &since);
+    tell_process(PROCESS_EXEC, current_ids() >> 32, 0);
     return 0;
 }
 

@@ -21,6 +21,8 @@ from tests.analyses.test_why_waits import JOURNAL, waiting
 from opline.readers.stacks import Stack, Stacks
 from opline_analyses.cli import main
 from opline_analyses.export import wait_stacks
+from opline_analyses.ops.user_places import place_of
+from opline_analyses.why import waits
 
 # As profile.proto has them: name, number, type (a message's name, or one of a number, or repeated).
 MESSAGES: dict[str, tuple[tuple[str, int, str], ...]] = {
@@ -38,6 +40,7 @@ MESSAGES: dict[str, tuple[tuple[str, int, str], ...]] = {
 }  # fmt: skip
 STACK = Stack(None, None, False, ("io_schedule+0x1f", "jbd2_log_wait_commit+0xee [jbd2]"))
 CPU = {c: f"{c};two;[waits for a CPU]" for c in ("read", "write")}
+USER = ("fsync+0x9 [libc.so.6]", "store::Log::append(char const*)+0x5e [store]", "[store+0x12f0]", "main+0x7 [store]")
 SLOW = "read;two;jbd2_log_wait_commit [jbd2];io_schedule"
 
 
@@ -93,7 +96,7 @@ def profiles_of(file: Path) -> dict[tuple[str, str], int]:
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The slow ops wait 900 us each for the journal, all of them 10 us for a CPU."""
-    monkeypatch.setattr(wait_stacks, "_stacks", lambda run: Stacks(True, 200_000, 0, 0, (), (), {7: STACK}))
+    monkeypatch.setattr(wait_stacks, "stacks_of", lambda run: Stacks(True, 200_000, 0, 0, (), (), {7: STACK}))
     built = waiting(JOURNAL)
     for row in built.rows["waits"]:
         if row["kind"] == "device":
@@ -164,3 +167,39 @@ def test_go_reads_the_profile(run: Path) -> None:
     assert "Type: difference" in told
     (line,) = (line.split() for line in told.splitlines() if line.endswith("io_schedule"))
     assert line[0] == "900us"
+
+
+def test_functions_of_the_program_come_before_those_of_the_kernel(
+    run: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    stacks = Stacks(True, 200_000, 0, 0, (), (), {7: Stack(None, None, False, STACK.frames, USER)})
+    for module in (wait_stacks, waits):
+        monkeypatch.setattr(module, "stacks_of", lambda run: stacks)
+    program = "main [store];[store+0x12f0];store::Log::append(char const*) [store];fsync [libc.so.6]"
+    whole = SLOW.replace("two;", f"two;{program};")
+    sums = folded(exported(run, "waits-folded"), 1)
+    assert sums[whole] == (2 * 900_000,) and SLOW not in sums
+    assert samples_of(exported(run, "pprof"))[2][whole] == (2 * 900_000,)
+    capfd.readouterr()
+    assert main(["why", str(run)]) == 0
+    told = " ".join(capfd.readouterr().out.split())
+    assert told.startswith("The slowest 1 % wait 900 us of 1 ms in store::Log::append (store) for jbd2/sda-8, whose")
+    assert main(["why", "--json", str(run)]) == 0
+    device, cpu = json.loads(capfd.readouterr().out)["waits"]
+    assert (device["function"], cpu["function"]) == ("store::Log::append (store)", None)
+
+
+@pytest.mark.parametrize(
+    ("frames", "place"),
+    [
+        (("pwrite64+0x17 [libc.so.6]", "append+0x5e [store]"), "append (store)"),
+        (("__futex+0x1 [libpthread-2.31.so]", "[store+0x12]", "main+0x1 [store]"), "store+0x12"),
+        (("[vdso+0x5a0]", "a::b<c(int)>::d(e (*)(f)) const+0x1 [libx.so]"), "a::b<c(int)>::d (libx.so)"),
+        (("(anonymous namespace)::f()+0x1 [x]",), "(anonymous namespace)::f (x)"),
+        (("[anonymous]", "main+0x7 [store]"), "main (store)"),
+        (("clock_nanosleep+0x23 [libc.so.6]",), None),
+        (("0x7f0012345678",), None),
+    ],
+)
+def test_the_place_of_a_wait_is_the_programs(frames: tuple[str, ...], place: str | None) -> None:
+    assert place_of(Stack(None, None, False, STACK.frames, frames)) == place

@@ -144,6 +144,14 @@ def test_words() -> None:
     )
     assert spent_on(spent("unknown", "a", "a", reason="cycle")) == "a, which waited for what is not known (cycle)"
     assert spent_on(spent("timer")) == "a timer"
+    assert spent_on(spent("timer", cause="sleep")) == "a timer (sleep)"
+    assert spent_on(spent("timer", cause="poll")) == "an event (poll), until its timeout"
+    assert brief(spent("timer", cause="poll")) == "poll, timeout"
+    assert spent_on(spent("timer", "a", "a", cause="pipe", last_cause="futex")) == (
+        "a pipe: a, which waited for a lock (futex), until its timeout"
+    )
+    assert brief(spent("timer", "a", "a", cause="pipe", last_cause="futex")) == "pipe: a → futex, timeout"
+    assert spent_on(spent("timer", "a", "a", last_cause="timerfd")) == "a, which waited for a timer (timerfd)"
     assert spent_on(spent("unknown", reason="no wake-up")) == brief(spent("unknown", reason="no wake-up"))
     assert brief(spent("unknown", reason="no wake-up")) == "not known: no wake-up"
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 from tests.lib.examples import loaded
 
-from opline.capture.probes.elf import Elf
+from opline.capture.machine.elf import Elf
 from opline.model import load_model
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "postgresql"

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from opline.capture.bpf.btf import Btf
+from opline.capture.machine.elf import Elf, Place
 from opline.capture.machine.signals import Signals
 from opline.capture.probes import hit_programs
 from opline.capture.probes.declared import from_json, to_json
-from opline.capture.probes.elf import Elf, Place
 from opline.capture.probes.hit_programs import UnreadableError, find, find_in_kernel, operand
 from opline.capture.probes.offers import offers
 from opline.capture.recorder import attach

@@ -29,6 +29,14 @@ SLEEPERS = {
     "idle worker": ["schedule", "worker_thread", "kthread", "ret_from_fork"],
     "idle journal thread": ["kjournald2", "kthread", "ret_from_fork"],
     "kernel rwsem": ["percpu_rwsem_wait", "lo_rw_aio.isra.0", "loop_process_work", "process_one_work", "worker_thread"],
+    "file lock": ["schedule", "fcntl_setlk", "do_fcntl", "__x64_sys_fcntl"],
+    "event": ["schedule", "do_wait_intr_irq", "eventfd_read", "vfs_read", "ksys_read"],
+    "timerfd": ["schedule", "do_wait_intr_irq", "timerfd_read_iter", "vfs_read", "ksys_read"],
+    "message queue": ["schedule", "do_msgrcv", "do_syscall_64"],
+    "semaphore (System V)": ["schedule", "__do_semtimedop", "do_semtimedop", "do_syscall_64"],
+    "signal": ["schedule", "schedule_timeout", "do_sigtimedwait.isra.0", "__x64_sys_rt_sigtimedwait"],
+    "FUSE server": ["schedule", "request_wait_answer", "__fuse_simple_request", "fuse_file_read_iter"],
+    "NFS server": ["schedule", "rpc_wait_bit_killable", "out_of_line_wait_on_bit", "__rpc_execute"],
     "timeout": ["schedule_timeout+0x1f", "a_driver [a_module]"],
 }
 
@@ -114,3 +122,17 @@ def test_a_damaged_file_is_one_line(tmp_path: Path, change: dict[str, Any], mess
     path.write_text("{")
     with pytest.raises(OplineError, match="not JSON"):
         read_stacks(path)
+
+
+def test_user_frames_are_read_where_they_were_recorded(tmp_path: Path) -> None:
+    path, found = tmp_path / "stacks.json", document()
+    number = next(iter(found["stacks"]))
+    write(path, found)
+    assert not any(stack.user for stack in read_stacks(path).of.values())
+    found["stacks"][number]["user"] = ["pwrite64+0x17 [libc.so.6]", "append+0x5e [store]"]
+    write(path, found)
+    assert read_stacks(path).of[int(number)].user == ("pwrite64+0x17 [libc.so.6]", "append+0x5e [store]")
+
+
+def write(path: Path, found: dict[str, Any]) -> None:
+    path.write_text(json.dumps(found))

@@ -41,6 +41,7 @@ class Wish(Given):
     no_states: bool = False
     no_chains: bool = False
     stacks: int = 200
+    user_stacks: bool = False
     no_calls: bool = False
     tcp: bool = False
     size_limit: int | None = None
@@ -102,8 +103,7 @@ def record(wish: Wish) -> int:
     if wish.probe_budget is not None and not (model and model.placed_probes(wish.probes)):
         on_request = "; this model needs --probes, too" if model and model.probes else ""
         raise UsageError(f"--probe-budget needs a model with [probes]{on_request}.")
-    if wish.tcp and wish.no_block:
-        raise UsageError("--tcp needs opline's collector, which --no-block leaves out.")
+    _check_collector(wish)
     directory = wish.output or Path(time.strftime("opline-%Y%m%d-%H%M%S"))
     if wish.figure and not wish.measure_overhead:
         raise UsageError("--figure needs --measure-overhead.")
@@ -116,6 +116,14 @@ def record(wish: Wish) -> int:
     if wish.against is not None and not command:
         raise UsageError("--against compares two commands: give the second command after --.")
     return _repeat(wish, command, model, directory)
+
+
+def _check_collector(wish: Wish) -> None:
+    """Raises UsageError where something is wanted of opline's collector that other options leave out."""
+    if wish.user_stacks and (wish.no_block or wish.no_states or wish.no_chains):
+        raise UsageError("--user-stacks needs what --no-block, --no-states and --no-chains leave out.")
+    if wish.tcp and wish.no_block:
+        raise UsageError("--tcp needs opline's collector, which --no-block leaves out.")
 
 
 def _repeat(wish: Wish, command: list[str], model: Model | None, directory: Path) -> int:
@@ -184,6 +192,7 @@ def _record(wish: Wish, command: list[str], model: Model | None, directory: Path
             states=not wish.no_states,
             chains=not wish.no_chains,
             stack_ns=wish.stacks * 1000,
+            user_stacks=wish.user_stacks,
             calls=not wish.no_calls,
             tcp=wish.tcp,
             sessiond=wish.sessiond,

@@ -133,6 +133,10 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         "--stacks", metavar="US", type=_microseconds, default=200,
         help="kernel stacks of waits of at least so many microseconds (200; 0: of all)",
     )  # fmt: skip
+    parser.add_argument(
+        "--user-stacks", action="store_true",
+        help="of these waits also the functions of the program (x86-64, Linux 5.15)",
+    )  # fmt: skip
     parser.add_argument("--no-calls", action="store_true", help="without a model: no system calls")
     parser.add_argument(
         "--tcp", action="store_true", help="positions in TCP streams: `opline join` aligns hosts by them (Linux 6.16)"

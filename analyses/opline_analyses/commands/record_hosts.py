@@ -14,7 +14,7 @@ from opline.talk import talk
 _ONE = {"repeat": "--repeat", "against": "--against", "measure_overhead": "--measure-overhead", "figure": "--figure"}
 _ONE |= {"duration": "--duration", "correlate": "--correlate", "program": "--program"}
 _WITH_VALUE = ("model", "stacks", "size_limit", "rotate", "sessiond", "subbuf_size", "subbufs")
-_FLAGS = ("no_block", "no_states", "no_chains", "no_calls", "tcp", "quiet", "probes")
+_FLAGS = ("no_block", "no_states", "no_chains", "user_stacks", "no_calls", "tcp", "quiet", "probes")
 
 
 def add_hosts(parser: argparse.ArgumentParser) -> None:

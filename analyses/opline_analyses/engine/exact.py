@@ -95,10 +95,10 @@ def _why(asking: Asking, rule: Rule, answers: Answers) -> WhyOfMany:
         n, incomplete, tainted, slow, ranks[others + 1].low, high - low + 1, ranks[low].low, ranks[high].low, example,
         rule.text, by_ops,
     )  # fmt: skip
-    waits = WaitSums({}, {})
+    waits = WaitSums({}, {}, {})
     for one in found:
-        for spent, sums, of_stages in one["waits"]:
-            waits.add(Spent(*spent), sums, of_stages)
+        for spent, sums, of_stages, of_functions in one["waits"]:
+            waits.add(Spent(*spent), sums, of_stages, of_functions)
     why = compared(sets, (r for one in found for r in one["stages"]), (r for one in found for r in one["ops"]), [])
     recordings = [
         (name, summary["ops"], summary["ops"] - last)

@@ -135,7 +135,10 @@ def slow(run: Run, options: Options, _: Kept) -> dict[str, Any]:
     return {
         "stages": of_stages,
         "ops": of_ops,
-        "waits": [[spent, sums, list(waits.stages.get(spent, {}).items())] for spent, sums in waits.sums.items()],
+        "waits": [
+            [spent, sums, *(list(by.get(spent, {}).items()) for by in (waits.stages, waits.functions))]
+            for spent, sums in waits.sums.items()
+        ],
         "programs": programs_of(run, others),
         "example": found,
     }

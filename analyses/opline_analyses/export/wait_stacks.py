@@ -1,32 +1,29 @@
 # SPDX-License-Identifier: MIT
-"""Where the threads of ops waited: the kernel stacks at the wake-ups, with the time of the waits, for flame graphs.
+"""Where the threads of ops waited: the stacks of their waits, with the time of these, for flame graphs.
 
-A stack begins with the class of the op and the stage, then has the functions of the kernel, outermost first. Takes the
-run's `waits` and the `stacks.json` of its recording. In integers, the stacks sum to the waits of the ops that count: a
-wait without a stack has a frame that says so, and of a wait for a CPU a frame names the thread that ran instead.
+A stack begins with the class of the op and the stage, then has the functions of the program, if they were recorded,
+and those of the kernel, outermost first. Takes the run's `waits` and the `stacks.json` of its recording. In integers,
+the stacks sum to the waits of the ops that count: a wait without a stack has a frame that says so, and of a wait for a
+CPU a frame names the thread that ran instead.
 
 Of slow ops against typical ones, which are more, a stack has the mean of each side: nanoseconds per op.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from opline.readers.stacks import Stacks, read_stacks
-from opline.readers.trace import find_stacks
+from opline.readers.stacks import Stacks
 from opline.talk import shown, talk
 from opline_analyses.base.text import count_of, duration
 from opline_analyses.ops.stages import counted_ranges, select_counted
+from opline_analyses.ops.user_places import OFFSET, stacks_of
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
 from opline_analyses.why.sets import Rule, choose
 
 NO_STACK, FOR_A_CPU = "[no stack]", "[waits for a CPU]"
-# `function+0xoffset [module]`: one function, wherever in it the thread is
-_OFFSET = re.compile(r"\+0x[0-9a-f]+")
 _SUMS = """
     SELECT coalesce(o.class, '?'), s.stage, w.stack_id, w.kind = 'cpu' AND w.depth = 0,
            CASE WHEN w.depth = 0 THEN w.instead_comm END, o.slow, sum(w.duration_ns)::HUGEINT
@@ -56,16 +53,10 @@ class Against(NamedTuple):
     slow_ns: int
 
 
-def _stacks(run: Run) -> Stacks | None:
-    """None: the recording has none, or is not there. A joined run has none: each of its recordings numbers its own."""
-    path = next(filter(None, map(find_stacks, run.places())), None)
-    return None if path is None else read_stacks(Path(path))
-
-
 def _frames(stacks: Stacks | None, number: int | None, for_cpu: bool) -> tuple[str, ...] | None:
     """Functions of one stack; None: there is none."""
     found = None if stacks is None or number is None or for_cpu else stacks.of.get(number)
-    return None if found is None else tuple(_OFFSET.sub("", shown(f)) for f in reversed(found.frames))
+    return None if found is None else tuple(OFFSET.sub("", shown(f)) for f in reversed((*found.frames, *found.user)))
 
 
 def _why_not(stacks: Stacks | None) -> str:
@@ -88,7 +79,7 @@ def _sums(run: Run, sides: str) -> list[tuple[str, tuple[str, ...], int, int]]:
     """Class, frames, and the ns of the ops that are not slow and of the slow ones, in the order of the stacks. Says on
     stderr how much of the time has a stack.
     """
-    stacks = _stacks(run)
+    stacks = stacks_of(run)
     sums: dict[tuple[str, tuple[str, ...]], list[int]] = {}
     whole = with_stack = 0
     for op_class, stage, number, for_cpu, instead, slow, ns in _rows(run, sides):

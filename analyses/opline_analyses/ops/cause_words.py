@@ -23,6 +23,9 @@ _WORDS = {
     "frozen": "the end of the freezer",
     "futex": "a lock (futex)",
     "sleep": "a timer (sleep)",
+    "timerfd": "a timer (timerfd)",
+    "FUSE server": "the server of the FUSE file system",
+    "NFS server": "the NFS server",
     "io_uring completion": "a completion of io_uring",
     "aio completion": "a completion of AIO",
     "idle worker": "work",
@@ -45,6 +48,7 @@ _WORDS = {
     "exit": "the end of a thread",
 }
 _VOWELS = "aeio"
+_TIMERS = ("sleep", "timerfd")
 
 
 def cause_words(cause: str) -> str:
@@ -53,6 +57,11 @@ def cause_words(cause: str) -> str:
         return _WORDS[cause]
     uncountable = cause == "direct I/O" or cause.startswith("ordered data")
     return cause if uncountable else f"{'an' if cause[:1] in _VOWELS else 'a'} {cause}"
+
+
+def until_timeout(cause: str | None, kind: str) -> bool:
+    """What was waited for did not come: a timer ended the wait. ``kind``: of the part of the wait."""
+    return kind == "timer" and cause is not None and cause not in _TIMERS
 
 
 def about_requests(cause: str) -> bool:

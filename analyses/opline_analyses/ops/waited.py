@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from opline_analyses.base.result_table import Column, ResultTable, text
 from opline_analyses.base.screen import WIDTH
 from opline_analyses.base.text import count_of, us
-from opline_analyses.ops.cause_words import about_requests, cause_words
+from opline_analyses.ops.cause_words import about_requests, cause_words, until_timeout
 from opline_analyses.ops.locks import lock_lines
 
 if TYPE_CHECKING:
@@ -68,7 +68,9 @@ def _alone(s: Spent) -> str | None:
     """The cause of an own wait in words, where the kernel stacks say more of it than its end does."""
     if s.cause is None or s.path is not None or (s.request is not None and about_requests(s.cause)):
         return None
-    return None if s.kind in ("cpu", "stopped") else cause_words(s.cause)
+    if s.kind in ("cpu", "stopped"):
+        return None
+    return f"{cause_words(s.cause)}{', until its timeout' if until_timeout(s.cause, s.kind) else ''}"
 
 
 def holder_besides(path: str, cause: str | None, holder: str | None) -> str | None:
@@ -79,7 +81,8 @@ def holder_besides(path: str, cause: str | None, holder: str | None) -> str | No
 def _at_end(s: Spent) -> str:
     """What the last thread of the path was at, as a relative clause."""
     if s.last_cause is not None and s.kind in _SLEEP_ENDS:
-        return f"which waited for {cause_words(s.last_cause)}"
+        until = ", until its timeout" if until_timeout(s.last_cause, s.kind) else ""
+        return f"which waited for {cause_words(s.last_cause)}{until}"
     end = _by_end(s)
     if s.last_cause is None or s.request is None or about_requests(s.last_cause):
         return end
@@ -131,7 +134,7 @@ def spent_on(s: Spent) -> str:
 def brief(s: Spent) -> str:
     """The same for a column: journal commit: jbd2/sda-8 → flush at the device (sda)."""
     if (alone := _alone(s)) is not None and s.request is None:
-        return s.cause or alone
+        return f"{s.cause}, timeout" if until_timeout(s.cause, s.kind) else s.cause or alone
     last = s.path.rsplit(ARROW, 1)[-1] if s.path else None
     on = f" ({s.device})" if s.device else ""
     of = "" if s.who in (None, last) or s.kind not in ("device", "queue", "completion") else f"{s.who}: "
@@ -148,7 +151,7 @@ def brief(s: Spent) -> str:
     if s.path is None:
         return f"{s.cause}: {of}{what}" if alone is not None else f"{of}{what}"
     if s.last_cause is not None and s.kind in _SLEEP_ENDS:
-        what = s.last_cause
+        what = f"{s.last_cause}, timeout" if until_timeout(s.last_cause, s.kind) else s.last_cause
     elif s.last_cause is not None and s.request is not None and not about_requests(s.last_cause):
         of = f"{s.last_cause}: {of}"
     held = "" if s.holder is None else f", held by {s.holder}"
@@ -193,15 +196,15 @@ def _us(ns: int | None) -> str:
 _COLUMNS = Column("at_ns", "at us", _us, "f64"), Column("duration_ns", "us", _us, "f64"), text("what", "waited for")
 
 
-def _folded(table: ResultTable) -> ResultTable:
-    """The same, with what is too long for a line on the next ones."""
-    *times, _ = table.widths()
-    room = WIDTH - table.indent - sum(width + len(table.gap) for width in times)
+def folded(table: ResultTable) -> ResultTable:
+    """The same, with what is too long in the last column on the next lines, whose other cells are None."""
+    *others, _ = table.widths()
+    room = WIDTH - table.indent - sum(width + len(table.gap) for width in others)
     rows: list[list[object]] = []
-    for at_ns, duration_ns, what in table.rows:
+    for *cells, what in table.rows:
         first, *rest = textwrap.wrap(str(what), room, subsequent_indent="  ")
-        rows.append([at_ns, duration_ns, first])
-        rows.extend([None, None, part] for part in rest)
+        rows.append([*cells, first])
+        rows.extend([*(None for _ in cells), part] for part in rest)
     return table.with_rows(rows)
 
 
@@ -229,7 +232,7 @@ def wait_list(waits: list[InWait], begin_ns: int, devices: dict[int, str]) -> It
         else:
             rows.append([w.begin_ns - begin_ns, w.duration_ns, what])
         end_ns, last = w.begin_ns + w.duration_ns, (what, w.wait_id)
-    yield _folded(ResultTable(_COLUMNS, rows, gap=" ", indent=2))
+    yield folded(ResultTable(_COLUMNS, rows, gap=" ", indent=2))
     yield from lock_lines(waits)
     if any(not w.certain for w in waits):
         yield "  ? perhaps an interrupt met the thread that is named: no part of the wait"

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opline_analyses.base.result_table import ResultTable, label, share, time
+from opline_analyses.base.result_table import Column, ResultTable, share, text, time
 from opline_analyses.base.text import count_of, duration, table_digits
-from opline_analyses.ops.waited import brief, spent_on
+from opline_analyses.ops.waited import brief, folded, spent_on
 from opline_analyses.why.why import MOST
 
 if TYPE_CHECKING:
@@ -31,6 +31,10 @@ def _ended(w: Why, typical_ns: float) -> str:
     return f"typical ones {duration(typical_ns)} of {duration(w.latency.typical.mean_ns)}."
 
 
+def _waited(c: WaitedFor) -> str:
+    return f"{f'in {c.function} ' if c.function else ''}for {spent_on(c.spent)}"
+
+
 def wait_sentence(w: Why, t: Waits | None) -> str | None:
     """One sentence where one cause, or one thread, makes most of the difference. None where the stages say it as well:
     the op's own requests are stages, and where a stage that waits has most of it, the model says for what.
@@ -44,7 +48,7 @@ def wait_sentence(w: Why, t: Waits | None) -> str | None:
     if t.more_ns(lead) >= MOST * whole:
         if lead.spent.own_request or not (lead.spent.path or lead.spent.cause):
             return None
-        said = f"{_begun(w, lead.slow_ns / t.slow)} for {spent_on(lead.spent)}"
+        said = f"{_begun(w, lead.slow_ns / t.slow)} {_waited(lead)}"
         return f"{said}; {_ended(w, lead.typical_ns / t.typical)}"
     by_thread: dict[str, list[WaitedFor]] = {}
     for cause in t.causes:
@@ -58,8 +62,13 @@ def wait_sentence(w: Why, t: Waits | None) -> str | None:
         return None
     slow, typical = sum(c.slow_ns for c in causes) / t.slow, sum(c.typical_ns for c in causes) / t.typical
     widest = [c for c in causes[:NAMED] if t.more_ns(c) >= SHOWN * whole]
-    parts = "; ".join(f"{duration(c.slow_ns / t.slow)} for {spent_on(c.spent)}" for c in widest)
+    parts = "; ".join(f"{duration(c.slow_ns / t.slow)} {_waited(c)}" for c in widest)
     return f"{_begun(w, slow)} for {first}; {_ended(w, typical)} Of that {parts}."
+
+
+def _empty_where_none(c: Column) -> Column:
+    """A line that goes on has no numbers."""
+    return c._replace(cell=lambda value: "" if value is None else c.cell(value))
 
 
 def wait_lines(w: Why, t: Waits | None) -> Iterator[Part]:
@@ -73,14 +82,14 @@ def wait_lines(w: Why, t: Waits | None) -> Iterator[Part]:
 
     def cells(name: str, causes: Sequence[WaitedFor]) -> list[object]:
         slow, typical = sum(c.slow_ns for c in causes) / t.slow, sum(c.typical_ns for c in causes) / t.typical
-        return [name, slow, typical, slow - typical, w.share(slow - typical)]
+        return [slow, typical, slow - typical, w.share(slow - typical), name]
 
-    rows = [cells(brief(c.spent), [c]) for c in shown]
+    rows = [cells(brief(c.spent) + (f", in {c.function}" if c.function else ""), [c]) for c in shown]
     if rest:
         rows.append(cells(f"{count_of(len(rest), 'other')}, less than 1 % each", rest))
     rows.append(cells("all waits", t.causes))
     times = (time("slow_ns", "slow", digits), time("typical_ns", "typical", digits), time("more_ns", "more", digits))
-    yield ResultTable([label("cause", "waited for (us)"), *times, share()], rows, totals=1)
+    yield folded(ResultTable([*map(_empty_where_none, (*times, share())), text("cause", "waited for (us)")], rows))
     slow = sum(c.slow_ns for c in t.causes)
     if inferred := sum(c.inferred_ns for c in t.causes):
         part = f"{duration(inferred / t.slow)} of {duration(slow / t.slow)}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""``stacks.json`` of a recording: the kernel stacks that its wait records name (``sched:off_cpu``, fields ``stack`` and
+"""``stacks.json`` of a recording: the stacks that its wait records name (``sched:off_cpu``, fields ``stack`` and
 ``waker_stack``), with the kind of wait that each tells.
 
     {"schema": "opline-stacks", "version": 1,
@@ -9,10 +9,12 @@
      "left_out": 0,                              waits without stacks: too many within a second
      "causes": [["journal commit", "journal"]],  kinds of waits: name and group, by number
      "ends": [["device done", "device"]],        how a wait ended
-     "stacks": {"1": {"cause": 0, "end": null, "interrupt": false, "frames": ["io_schedule+0x1f", ...]}}}
+     "stacks": {"1": {"cause": 0, "end": null, "interrupt": false, "frames": ["io_schedule+0x1f", ...],
+                      "user": ["pwrite64+0x17 [libc.so.6]", "append+0x5e [store]"]}}}
 
 ``cause`` is about a sleeper's stack, ``end`` and ``interrupt`` are about a waker's; null: no function tells. Frames are
-innermost first, ``function+0xoffset [module]``, or an address.
+innermost first, ``function+0xoffset [module]``, or an address. ``user``: those of the sleeper's program, where they
+were wanted (capture/bpf/user_names.py): without a name ``[file+0xaddress]``.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ class Stack(Value):
     end: int | None
     interrupt: bool
     frames: tuple[str, ...]
+    user: tuple[str, ...] = ()
 
 
 class Stacks(Value):
@@ -87,9 +90,8 @@ def read_stacks(path: Path) -> Stacks:
 
 
 def _stack(one: Any, causes: int, ends: int) -> Stack:
-    return Stack(
-        _number(one["cause"], causes), _number(one["end"], ends), bool(one["interrupt"]), tuple(map(str, one["frames"]))
-    )
+    frames, user = (tuple(map(str, found)) for found in (one["frames"], one.get("user", ())))
+    return Stack(_number(one["cause"], causes), _number(one["end"], ends), bool(one["interrupt"]), frames, user)
 
 
 def _number(value: Any, count: int) -> int | None:

@@ -254,7 +254,7 @@ class Collector:
             self._walk = bridge.attempt(what, partial(bpf.load, f"request_{_WALK}"))
             bpf.maps["walks"].set(ctypes.c_uint32(0), ctypes.c_uint32(self._walk))
         if OF_STACKS in programs.values() and self._stacks is not None:
-            self._stacks.know_functions()
+            self._stacks.know_functions(bpf)
         missing = [name for name in _NEEDED if name not in programs]
         if missing:
             raise OplineError(f"kernel {platform.release()} has no tracepoint {', '.join(missing)}")
@@ -293,6 +293,16 @@ class Collector:
         """Why stacks that are wanted can't be taken, in a few words; None: they can, or aren't wanted."""
         return None if self._stacks is None else self._stacks.why
 
+    @property
+    def no_user_stacks(self) -> str | None:
+        """The same of user stacks."""
+        return None if self._stacks is None else self._stacks.no_user_stacks
+
+    @property
+    def look_ns(self) -> int | None:
+        """How often :meth:`look` wants to be called; None: there is nothing to look at."""
+        return None if self._stacks is None or self._stacks.why is not None else self._stacks.look_ns
+
     def look(self) -> None:
         """To be called now and then: what is kept until the end is written as far as it is there."""
         if self._stacks is not None and self._stacks.why is None:
@@ -318,7 +328,7 @@ class Collector:
         tree, sets = (self._bridge.bpf.maps[name] for name in ("tree", "thread_sets"))
         known: dict[int, Any] = {}
         for pid in pids:
-            tree.set(ctypes.c_uint32(pid), ctypes.c_uint8(1))
+            tree.set(ctypes.c_uint32(pid), tree.value(1))
             for thread in Path(f"/proc/{pid}/task").glob("[0-9]*"):
                 tasks.put_in(known, int(thread.name), sets.value)
         for place, found in known.items():

@@ -44,7 +44,7 @@ def added_ns(bpf: Loaded, library: Any, bare_ns: float) -> int | None:
     wanted, own = control.value(), ctypes.c_uint32(os.getpid())
     library.bridge_want_calls(ctypes.byref(wanted))
     with suppress(OSError):
-        tree.set(own, ctypes.c_uint8(1))
+        tree.set(own, tree.value(1))
         try:
             control.set(ctypes.c_uint32(0), wanted)
             recorded_ns = least_ns()

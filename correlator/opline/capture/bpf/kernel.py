@@ -19,7 +19,7 @@ TRACE_RAW_TP, TRACE_ITER, UPROBE_MULTI = 23, 28, 48  # what a program is loaded 
 INSTRUCTION_BYTES = 8
 
 _MAP_CREATE, _LOOKUP, _UPDATE, _DELETE, _NEXT_KEY, _LOAD = range(6)
-_INFORMATION, _RAW_TRACEPOINT_OPEN, _LINK_CREATE, _ENABLE_STATS, _ITER_CREATE = 15, 17, 28, 32, 33
+_INFORMATION, _RAW_TRACEPOINT_OPEN, _TAKE, _LINK_CREATE, _ENABLE_STATS, _ITER_CREATE = 15, 17, 21, 28, 32, 33
 _MAP = struct.Struct("=IIIIIII16s")  # up to map_name
 _MAP_INFORMATION = struct.Struct("=IIIIII")  # type, id, bytes of a key and of a value, entries, flags
 _PROGRAM = struct.Struct("=IIQQIIQII16sIIIIQIIQII")  # up to attach_btf_id
@@ -82,6 +82,16 @@ def delete(descriptor: int, key: bytes) -> None:
     """Takes a key out of a map."""
     held = ctypes.create_string_buffer(key, len(key))
     call(_DELETE, struct.pack("=IIQQQ", descriptor, 0, ctypes.addressof(held), 0, 0))
+
+
+def take(descriptor: int, value_bytes: int) -> bytes | None:
+    """The oldest value of a queue, which is taken out of it; None: it is empty."""
+    value = ctypes.create_string_buffer(value_bytes)
+    try:
+        call(_TAKE, struct.pack("=IIQQQ", descriptor, 0, 0, ctypes.addressof(value), 0))
+    except FileNotFoundError:
+        return None
+    return value.raw
 
 
 def next_key(descriptor: int, key: bytes | None, key_bytes: int) -> bytes | None:

@@ -34,6 +34,18 @@ class Map:
         """Takes a key out."""
         kernel.delete(self.descriptor, bytes(key))
 
+    def get(self, key: ctypes._SimpleCData[Any]) -> Any:
+        """The value of a key; None: the map has no such key."""
+        try:
+            return self.value.from_buffer_copy(kernel.look_up(self.descriptor, bytes(key), self._of.value_bytes))
+        except FileNotFoundError:
+            return None
+
+    def take(self) -> Any:
+        """The oldest value of a queue, which is taken out of it; None: it is empty."""
+        found = kernel.take(self.descriptor, self._of.value_bytes)
+        return None if found is None else self.value.from_buffer_copy(found)
+
     def values(self) -> Iterator[Any]:
         """All values at the moment."""
         of, value = self._of, self.value

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Kernel stacks of waits: the program that takes them (tracepoints/stacks.bpf.c), and ``stacks.json``, into which they
-go with the names of their functions and the kind of wait (:mod:`opline.readers.stacks`). The file is written while the
+"""Stacks of waits: the program that takes them (tracepoints/stacks.bpf.c), and ``stacks.json``, into which they go
+with the names of their functions and the kind of wait (:mod:`opline.readers.stacks`). The file is written while the
 recording goes on, too, whenever there are new stacks: a recorder that is killed leaves most of them.
 
 The program asks for the stack of another thread, which only programs may that know their arguments' types
@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from opline.capture.bpf import kernel
+from opline.capture.bpf import kernel, user_stacks
 from opline.capture.bpf.btf import Btf
 from opline.capture.bpf.loaded import Loaded
 from opline.capture.bpf.symbols import KALLSYMS, Symbols
@@ -27,7 +28,7 @@ TRACEPOINT = "sched_waking"
 THRESHOLD_NS = 200_000  # shorter waits have no stacks
 PROGRAM = "stacks_sched_waking"
 _FRAMES = 32
-_MOST = 8192  # different stacks
+_MOST, _MOST_WITH_USER = 8192, 16384  # different stacks
 
 _LOOK_NS = 1_000_000_000  # the least time from one look for new stacks to the next
 _QUIET = 50  # writing the file takes that part of the time at most, while the recording goes on
@@ -37,10 +38,11 @@ _OWN_FRAMES = ("bpf_prog_", "bpf_trace_run", "__bpf_trace_", "__traceiter_")  # 
 
 @dataclass(frozen=True, slots=True)
 class StackWish:
-    """Of which waits stacks are wanted, and where they are written at the end."""
+    """Of which waits stacks are wanted, and where they are written at the end. ``user``: with user stacks."""
 
     threshold_ns: int
     file: Path
+    user: bool = False
 
 
 class WaitStacks:
@@ -54,12 +56,22 @@ class WaitStacks:
         self.why: str | None = None
         self.definitions: dict[str, int] = {}
         self._symbols: Symbols | None = None
-        self._written = 0  # so many stacks
-        self._next_ns = 0  # when to look for new ones
+        self._taken: dict[int, Any] = {}  # by number, as the program has them
+        self._written = 0  # so many of them
+        self._next_ns = 0  # when to write
+        self.no_user_stacks: str | None = None  # why they are wanted, and can't be had
+        self._users: user_stacks.UserStacks | None = None
         if self._type is None or not kernel.known_here():
             self.why = "its BTF does not describe the tracepoint"
         else:
-            self.definitions = {"WAIT_STACK_NS": wish.threshold_ns, "STACK_FRAMES": _FRAMES, "STACKS_MOST": _MOST}
+            most = _MOST_WITH_USER if wish.user else _MOST
+            self.definitions = {"WAIT_STACK_NS": wish.threshold_ns, "STACK_FRAMES": _FRAMES, "STACKS_MOST": most}
+            self.definitions |= user_stacks.definitions(btf) if wish.user else {}
+
+    @property
+    def look_ns(self) -> int:
+        """How often :meth:`look` wants to be called."""
+        return user_stacks.LOOK_NS if self._wish.user else _LOOK_NS
 
     def load(self, bpf: Loaded) -> bool:
         """Give the program to the kernel; whether the kernel takes it."""
@@ -72,7 +84,7 @@ class WaitStacks:
             return False
         return True
 
-    def know_functions(self) -> None:
+    def know_functions(self, bpf: Loaded) -> None:
         """Before the command starts: reading the kernel's symbols meanwhile takes a processor for 0.1 s, after which
         the scheduler may place a traced thread and the worker of its device worse for seconds.
         """
@@ -80,16 +92,36 @@ class WaitStacks:
             self._symbols = Symbols()
         except OSError as error:
             self.why = f"{KALLSYMS}: {error.strerror}"
+        if self._wish.user and self.why is None:
+            if user_stacks.had(bpf):
+                self._users = user_stacks.UserStacks(bpf)
+            else:
+                self.no_user_stacks = user_stacks.NEEDS
+
+    def _take(self, bpf: Loaded) -> None:
+        """Take the new stacks out of the kernel's map, and see where their programs have their functions."""
+        fresh, stacks = bpf.maps["fresh_stacks"], bpf.maps["stacks"]
+        if self._users is not None:
+            self._users.confirm()
+        while (key := fresh.take()) is not None:
+            if (stack := stacks.get(key)) is None:
+                continue
+            self._taken[int(stack.number)] = stack
+            if self._users is not None:
+                self._users.see(stack)
 
     def look(self, bpf: Loaded) -> None:
         """Write the file if there are new stacks, and the last time is long enough ago. Never raises."""
         begun = time.monotonic_ns()
+        if self._users is None and begun < self._next_ns:
+            return
+        with suppress(OSError):
+            self._take(bpf)
         if begun < self._next_ns:
             return
-        taken = sum(int(cpu.stacks) for cpu in bpf.maps["cpus"].values())
-        if taken > self._written:
+        if len(self._taken) > self._written:
             self.write(bpf, ended=False)
-            self._written = taken
+            self._written = len(self._taken)
         self._next_ns = begun + max(_LOOK_NS, _QUIET * (time.monotonic_ns() - begun))
 
     def write(self, bpf: Loaded, ended: bool = True) -> dict[str, Any]:
@@ -98,6 +130,7 @@ class WaitStacks:
         """
         file = self._wish.file
         try:
+            self._take(bpf)
             found = self._document(bpf, ended)
             with Folder(file.parent) as folder:
                 folder.write(file.name, json.dumps(found) + "\n", TRACERS)
@@ -107,14 +140,15 @@ class WaitStacks:
 
     def _document(self, bpf: Loaded, ended: bool) -> dict[str, Any]:
         found: dict[int, dict[str, Any]] = {}
-        stacks = list(bpf.maps["stacks"].values())
         cpus = list(bpf.maps["cpus"].values())
         symbols = self._symbols if self._symbols and not ended else Symbols()  # modules may have come
-        for stack in stacks:
-            frames = [symbols.name(address) for address in stack.frames if address]
+        for number, stack in self._taken.items():
+            frames = [symbols.name(address) for address in user_stacks.addresses(stack.frames)]
             frames = [frame for frame in frames if not frame.startswith(_OWN_FRAMES)]
             end, interrupt = end_of(frames)
-            found[int(stack.number)] = {"cause": cause_of(frames), "end": end, "interrupt": interrupt, "frames": frames}
+            found[number] = {"cause": cause_of(frames), "end": end, "interrupt": interrupt, "frames": frames}
+            if self._users is not None and (user := self._users.frames(stack)) is not None:
+                found[number]["user"] = user
         return {
             "schema": SCHEMA,
             "version": VERSION,

@@ -3,7 +3,8 @@
 
     python -P -m opline.capture.collectors.collector --ready-fd N [--session-env NAME=VALUE]... [--exclude-pid PID]...
                                           [--ring-bytes N] [--period-us N] [--wait-enabled SECONDS]
-                                          [--follow-fd N [--calls] [--tcp] [--states [--chains [--stacks FILE]]]]
+                                          [--follow-fd N [--calls] [--tcp]
+                                           [--states [--chains [--stacks FILE [--user-stacks]]]]]
                                           [--attach-pid PID]... [--probes FILE --trace DIR] [--records-fd N]
                                           [--requests DIR] [--trace DIR] [--rotated]
     python -P -m opline.capture.collectors.collector --check
@@ -154,7 +155,8 @@ def _collect(options: argparse.Namespace) -> None:
         records, tree = options.records_fd, options.follow_fd is not None or bool(options.attach_pid)
         collector = bpf.Collector(
             own, options.ring_bytes, period_ns, options.calls, options.states, options.chains,
-            options.stacks and StackWish(options.stack_ns, options.stacks), records, tree, options.requests,
+            options.stacks and StackWish(options.stack_ns, options.stacks, options.user_stacks), records, tree,
+            options.requests,
              options.trace and options.trace / event_trace.CHANNEL, streams=options.tcp,
         )  # fmt: skip
         collector.attach(options.attach_pid)
@@ -168,6 +170,7 @@ def _collect(options: argparse.Namespace) -> None:
             ready["threads_untold"] = error.message
         ready["tracepoints"], ready["excluded_pids"] = collector.tracepoints, own
         ready["tree"], ready["calls"], ready["states"] = collector.tree, collector.calls, collector.states
+        ready["no_user_stacks"] = collector.no_user_stacks
         ready["chains"], ready["no_stacks"], ready["tcp"] = collector.chains, collector.no_stacks, collector.streams
     else:
         ready["placed"], ready["absent"], ready["stepped"] = collector.placed, collector.absent, collector.stepped
@@ -184,14 +187,15 @@ def _collect(options: argparse.Namespace) -> None:
         follow(collector, options.follow_fd)
     ending = (signal.SIGTERM, signal.SIGINT)  # SIGINT is ignored where it shall not end us
     rotation = Rotation(collector.traces[0].folder.parent, collector.traces) if options.rotated else None
-    pause_ns = WINDOW_NS if rotation is None else LOOK_NS
-    look_at_ns = time.monotonic_ns() + WINDOW_NS
+    every_ns = (collector.look_ns if isinstance(collector, bpf.Collector) else None) or WINDOW_NS
+    pause_ns = every_ns if rotation is None else min(every_ns, LOOK_NS)
+    look_at_ns = time.monotonic_ns() + every_ns
     while signal.sigtimedwait(ending, pause_ns / 1e9) is None:
         if rotation is not None:
             rotation.look()
         if rotation is None or time.monotonic_ns() >= look_at_ns:
             collector.look()
-            look_at_ns = time.monotonic_ns() + WINDOW_NS
+            look_at_ns = time.monotonic_ns() + every_ns
     stopping = time.monotonic_ns()
     counts = collector.finish()
     if rotation is not None:
@@ -223,6 +227,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--chains", action="store_true", help="and who woke them")
     parser.add_argument("--stacks", type=Path, metavar="FILE", help="and the kernel stacks of long waits")
     parser.add_argument("--stack-ns", type=int, default=THRESHOLD_NS, help="what a long wait is (200000)")
+    parser.add_argument("--user-stacks", action="store_true", help="and those of the threads' programs")
     parser.add_argument("--probes", type=Path, metavar="FILE", help="hits of the probes declared there instead")
     parser.add_argument("--trace", type=Path, metavar="DIR", help="where to make the trace of events, or of these hits")
     parser.add_argument("--budget", type=float, metavar="SHARE", help="what hits may cost, of a processor's time")

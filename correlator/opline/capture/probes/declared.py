@@ -24,9 +24,9 @@ from opline.capture.bpf import kernel
 from opline.capture.bpf.bridge import PERIOD_NS, RING_BYTES, Bridge, possible_cpus
 from opline.capture.bpf.btf import Btf
 from opline.capture.bpf.own_trace import OwnTrace
+from opline.capture.machine.elf import Elf
 from opline.capture.probes import hit_programs, hit_trace, uprobes
 from opline.capture.probes.budget import Budget
-from opline.capture.probes.elf import Elf
 from opline.capture.probes.hit_cost import FILLINGS, Measured, Thermometer, added, calls_ns, counting
 from opline.capture.probes.hit_programs import Program, UnreadableError
 from opline.errors import OplineError

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opline.capture.probes.elf import Elf, Place
+from opline.capture.machine.elf import Elf, Place
 
 if TYPE_CHECKING:
     from opline.capture.bpf.btf import Btf

@@ -7,7 +7,7 @@ import fnmatch
 from dataclasses import dataclass
 from pathlib import Path
 
-from opline.capture.probes.elf import Elf
+from opline.capture.machine.elf import Elf
 from opline.capture.probes.hit_programs import UnreadableError, demangled, operand
 
 

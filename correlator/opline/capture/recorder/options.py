@@ -30,6 +30,7 @@ class Options:
     states: bool = True
     chains: bool = True  # with states: who woke the threads, and what those did
     stack_ns: int | None = 200_000  # with chains: kernel stacks of waits of that length and more
+    user_stacks: bool = False  # of those waits, where in its program the thread was, too
     calls: bool = True  # without a model: system calls, too
     tcp: bool = False  # positions in TCP streams, too
     sessiond: str = "auto"

@@ -96,6 +96,8 @@ class Sources:
         self.kernel, self._app_asked = kernel, app_asked
         if kernel and self._options.tcp:
             self._lack_tcp("opline's collector is not used where lttng-modules are")
+        if kernel and self._options.user_stacks:
+            self._notes.append("no user stacks: opline's collector is not used where lttng-modules are")
         if not self._options.block or kernel:
             return
         why = blocksource.lacking()
@@ -103,7 +105,7 @@ class Sources:
             # one record per request; who asks for single events gets them
             self.block = BlockSource(
                 bool(globs.calls), self._options.states, self._options.chains, self._options.stack_ns, pids,
-                not globs.block, self._options.tcp, self._options.rotate_ns is not None,
+                not globs.block, self._options.tcp, self._options.rotate_ns is not None, self._options.user_stacks,
             )  # fmt: skip
             return
         self._need_another(why)
@@ -154,6 +156,8 @@ class Sources:
             self._notes.append("no chains of wake-ups: this kernel does not tell when it is in an interrupt")
         elif block.no_stacks is not None:
             self._notes.append(f"no stacks of waits: this kernel cannot: {block.no_stacks}")
+        elif block.no_user_stacks is not None:
+            self._notes.append(f"no user stacks: {block.no_user_stacks}")
 
     def place_probes(self, probes: tuple[Probe, ...], program: str | None, pids: list[int]) -> None:
         """Find the files that the model's probes are for. Raises OplineError."""

@@ -55,10 +55,12 @@ class BlockSource(ChildSource):
         records: bool = False,
         tcp: bool = False,
         rotated: bool = False,
+        user_stacks: bool = False,
     ) -> None:
         """Of the command's processes and of ``pids``. ``calls``, ``states``: with their system calls, and with what
         their threads did; ``chains``: and with the threads that these wait for; ``stack_ns``: with the kernel stacks
-        of waits of that length and more; ``tcp``: with positions in TCP streams; ``rotated``: in chunks.
+        of waits of that length and more, ``user_stacks``: and those of their programs; ``tcp``: with positions in TCP
+        streams; ``rotated``: in chunks.
         """
         super().__init__("collector", "the BPF collector")
         self.wants_records = records  # of whole requests, in a trace of their own, instead of single block events
@@ -73,6 +75,7 @@ class BlockSource(ChildSource):
         self.wants_calls, self.wants_states, self.wants_chains = calls, states, states and chains
         self.wants_tcp = tcp
         self._stack_ns = stack_ns if self.wants_chains else None
+        self._user_stacks = user_stacks
         self._ours: socket.socket | None
         self._theirs: socket.socket | None
         self._ours, self._theirs = socket.socketpair()
@@ -83,6 +86,7 @@ class BlockSource(ChildSource):
         argv += ["--trace", str(trace)]
         if self._stack_ns is not None:
             argv += ["--stacks", str(trace.parent / stacks.FILE_NAME), "--stack-ns", str(self._stack_ns)]
+            argv += ["--user-stacks"] if self._user_stacks else []
         if self.wants_records:
             argv += ["--requests", str(trace / request_trace.CHANNEL)]
         for pid in exclude:
@@ -118,6 +122,11 @@ class BlockSource(ChildSource):
     def no_stacks(self) -> str | None:
         """Why stacks that are wanted can't be had, in a few words."""
         return self._ready.get("no_stacks")
+
+    @property
+    def no_user_stacks(self) -> str | None:
+        """The same of user stacks."""
+        return self._ready.get("no_user_stacks")
 
     def announce(self) -> None:
         """What the command's process does before it becomes the command: says who it is, and waits until that is known.

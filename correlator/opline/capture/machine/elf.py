@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a program or library offers to probes: its functions, its USDT probes, its LTTng tracepoints.
+"""What a program or library has: functions, symbol tables, and for probes its USDT probes and LTTng tracepoints.
 
 Takes an ELF file (64 bits, little-endian); no debugging information is needed. The formats: elf(5); of USDT notes
 SystemTap's ``sys/sdt.h`` (a note of type 3 and name ``stapsdt``: three addresses, then provider, name and arguments,
@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from opline.errors import OplineError
 
@@ -60,6 +60,14 @@ class Place:
     offset: int
     semaphore: int
     arguments: str
+
+
+class Section(NamedTuple):
+    """Of a file: the address to which it is linked, and its bytes there."""
+
+    address: int
+    offset: int
+    size: int
 
 
 def _whole(read: Callable[[Elf], _T]) -> Callable[[Elf], _T]:
@@ -109,9 +117,10 @@ class Elf:
             _SECTION.unpack_from(self.data, sections_at + i * _SECTION.size) for i in range(section_count)
         ]
         names = self._sections[names_index][4] if section_count else 0
-        self._named = {self._text(names + section[0]): section for section in self._sections}
+        self._named = {self.text(names + section[0]): section for section in self._sections}
 
-    def _text(self, at: int) -> str:
+    def text(self, at: int) -> str:
+        """The text that begins there in the file, up to its NUL."""
         end = self.data.find(b"\0", at)
         return self.data[at:end].decode("utf-8", "replace")
 
@@ -135,15 +144,34 @@ class Elf:
         symbols = self._symbols(_FUNCTIONS)
         return {name: at for name, address in symbols if (at := self.file_offset(address)) is not None}
 
+    def section(self, name: str) -> Section | None:
+        """Where a section is; None: the file has none of that name."""
+        found = self._named.get(name)
+        return None if found is None else Section(found[3], found[4], found[5])
+
+    @_whole
+    def symbol_tables(self) -> list[tuple[bytes, int]]:
+        """The bytes of each symbol table, and where in the file the names begin to which its symbols refer."""
+        return [
+            (self.data[offset : offset + size], self._sections[link][4])
+            for _, kind, _, _, offset, size, link, _, _, _ in self._sections
+            if kind in _SYMBOL_TABLES
+        ]
+
+    @_whole
+    def debug_file(self) -> Elf | None:
+        """Its debugging symbols that were split off (/usr/lib/debug/.build-id); None: they are not installed."""
+        build = self.build_id()
+        apart = _DEBUG_FILES / build[:2] / f"{build[2:]}.debug"
+        return Elf(apart) if build and apart.is_file() and apart != self.path else None
+
     @_whole
     def variables(self) -> dict[str, int]:
         """Names of variables, as they are linked, and their addresses; with those of its installed debugging symbols
         (/usr/lib/debug/.build-id).
         """
-        build = self.build_id()
-        apart = _DEBUG_FILES / build[:2] / f"{build[2:]}.debug"
-        known = Elf(apart).variables() if build and apart.is_file() and apart != self.path else {}
-        return known | dict(self._symbols(_VARIABLES))
+        apart = self.debug_file()
+        return (apart.variables() if apart is not None else {}) | dict(self._symbols(_VARIABLES))
 
     def compared(self, function: str) -> int | None:
         """The address of the variable with which that function compares a register of 8 bytes, by all its code the one
@@ -169,7 +197,7 @@ class Elf:
                 _SYMBOL.iter_unpack(self.data[offset : offset + size]) if kind in _SYMBOL_TABLES else ()
             ):
                 if info & 15 in _FUNCTIONS and section and (at := self.file_offset(address)) is not None:
-                    found[self._text(self._sections[link][4] + name)] = at, bytes_
+                    found[self.text(self._sections[link][4] + name)] = at, bytes_
         return found
 
     def _symbols(self, kinds: tuple[int, ...]) -> Iterator[tuple[str, int]]:
@@ -179,7 +207,7 @@ class Elf:
             names = self._sections[link][4]
             for name, info, _, section, address, _ in _SYMBOL.iter_unpack(self.data[offset : offset + size]):
                 if info & 15 in kinds and section:
-                    yield self._text(names + name), address
+                    yield self.text(names + name), address
 
     @_whole
     def build_id(self) -> str:
@@ -233,7 +261,7 @@ class Elf:
             for field in (8, 16):  # provider_name, event_name
                 (written,) = struct.unpack_from("<Q", self.data, section[4] + i * _TRACEPOINT_BYTES + field)
                 place = self.file_offset(moved.get(address + field, written))
-                names.append("" if place is None else self._text(place))
+                names.append("" if place is None else self.text(place))
             if all(names):
                 found.add(":".join(names))
         return sorted(found)

@@ -33,20 +33,31 @@ Feed &feed_of(PyObject *self) {
 }
 
 // Of anything with address(): a Core, a Dropper.
-template <class Feed>
-PyObject *feed_new(PyTypeObject *type, PyObject *args, PyObject *) {
-    PyObject *consumer;
-    if (!PyArg_ParseTuple(args, "O", &consumer)) return nullptr;
+template <class Feed, class... Options>
+PyObject *feed_of_consumer(PyTypeObject *type, PyObject *consumer, Options... options) {
     opline::EventSink *sink = opline::python::sink_from(consumer);
     if (!sink) return nullptr;
     return guarded([&]() -> PyObject * {
-        auto feed = std::make_unique<Feed>(*sink);
+        auto feed = std::make_unique<Feed>(*sink, options...);
         auto self = reinterpret_cast<FeedObject<Feed> *>(type->tp_alloc(type, 0));
         if (!self) return nullptr;
         self->feed = feed.release();
         self->consumer = Py_NewRef(consumer);
         return reinterpret_cast<PyObject *>(self);
     });
+}
+
+PyObject *text_new(PyTypeObject *type, PyObject *args, PyObject *) {
+    PyObject *consumer;
+    int start = 0, done = 0;
+    if (!PyArg_ParseTuple(args, "O|pp", &consumer, &start, &done)) return nullptr;
+    return feed_of_consumer<TextFeed>(type, consumer, StandsFor{start != 0, done != 0});
+}
+
+PyObject *ring_new(PyTypeObject *type, PyObject *args, PyObject *) {
+    PyObject *consumer;
+    if (!PyArg_ParseTuple(args, "O", &consumer)) return nullptr;
+    return feed_of_consumer<RingFeed>(type, consumer);
 }
 
 template <class Feed>
@@ -140,11 +151,12 @@ PyMethodDef ring_methods[] = {
     {"processes", ring_processes, METH_NOARGS, "{thread: process} of the threads that were seen lately."},
     {nullptr, nullptr, 0, nullptr}};
 
-opline::python::TypeSlots text_slots =
-    opline::python::type_slots("TextFeed(consumer): lines of perf script, ftrace and trace-cmd to a Core.",
-                               text_methods, feed_new<TextFeed>, feed_dealloc<TextFeed>);
+opline::python::TypeSlots text_slots = opline::python::type_slots(
+    "TextFeed(consumer, start, done): lines of perf script, ftrace and trace-cmd to a Core. "
+    "block_io_start stands for the issue, block_io_done for the completion.",
+    text_methods, text_new, feed_dealloc<TextFeed>);
 opline::python::TypeSlots ring_slots = opline::python::type_slots(
-    "RingFeed(consumer): records of the BPF ring to a Core.", ring_methods, feed_new<RingFeed>, feed_dealloc<RingFeed>);
+    "RingFeed(consumer): records of the BPF ring to a Core.", ring_methods, ring_new, feed_dealloc<RingFeed>);
 
 // name, value; a value that can't be made has set Python's error
 bool set_item(PyObject *dict, const char *name, PyObject *value) {

@@ -7,6 +7,7 @@
 
 #include "event/event.hpp"
 #include "feed/line_cursor.hpp"
+#include "feed/line_fields.hpp"
 
 namespace opline::feed {
 namespace {
@@ -160,6 +161,8 @@ std::int64_t error_of(LineCursor c) {
 
 bool body(LineCursor &c, Line &line) {
     c.spaces();
+    if (c.skip("[FAILED TO PARSE]")) c.spaces();
+    if (c.skip("dev=")) return fields_of(c, line);
     if (!device(c, line.dev) || !c.spaces()) return false;
     const char *flags = c.at();
     while (!c.done() && *c.at() >= 'A' && *c.at() <= 'Z') c.to(c.at() + 1);
@@ -263,9 +266,8 @@ bool parse_chosen(std::string_view text, Line &line) {
     return false;
 }
 
-constexpr std::array<std::string_view, 7> kSilent = {"block_plug",         "block_unplug",  "block_touch_buffer",
-                                                     "block_dirty_buffer", "block_sleeprq", "block_io_start",
-                                                     "block_io_done"};
+constexpr std::array<std::string_view, 5> kSilent = {"block_plug", "block_unplug", "block_touch_buffer",
+                                                     "block_dirty_buffer", "block_sleeprq"};
 
 }  // namespace
 

@@ -8,6 +8,8 @@
 // a field: with and without the bytes, with and without the I/O priority (kernel 6.x), with and without ftrace's flags
 // and thread group, stamps of us and of ns. Names of threads may have spaces, hyphens and brackets. Source: TP_printk
 // in the kernel's include/trace/events/block.h.
+//
+// An event may also be printed field by field (line_fields.hpp).
 #pragma once
 #include <array>
 #include <cstdint>
@@ -24,8 +26,9 @@ struct LineEvent {
     Extra extra;
 };
 
-// The events that say something of a request.
-constexpr std::array<LineEvent, 15> kLineEvents = {{{"block_rq_insert", Extra::kNone},
+// The events that say something of a request. The last two, of kernel 6.5, are about its accounting: the start is right
+// behind the allocation (blk_account_io_start()), the end behind the completion, when no sector is left of the request.
+constexpr std::array<LineEvent, 17> kLineEvents = {{{"block_rq_insert", Extra::kNone},
                                                     {"block_rq_issue", Extra::kNone},
                                                     {"block_rq_merge", Extra::kNone},
                                                     {"block_bio_queue", Extra::kNone},
@@ -39,7 +42,9 @@ constexpr std::array<LineEvent, 15> kLineEvents = {{{"block_rq_insert", Extra::k
                                                     {"block_bio_complete", Extra::kError},
                                                     {"block_bio_remap", Extra::kOld},
                                                     {"block_rq_remap", Extra::kOld},
-                                                    {"block_split", Extra::kSplit}}};
+                                                    {"block_split", Extra::kSplit},
+                                                    {"block_io_start", Extra::kNone},
+                                                    {"block_io_done", Extra::kNone}}};
 
 struct Line {
     std::uint32_t event = 0;  // of kLineEvents

@@ -22,7 +22,7 @@ std::string_view stripped(std::string_view text) {
 
 }  // namespace
 
-TextFeed::TextFeed(EventSink &to) : to_(to), buffer_(to) {
+TextFeed::TextFeed(EventSink &to, StandsFor stands_for) : to_(to), stand_ins_(stands_for), buffer_(to) {
     StreamDecl stream;
     stream.domain = Domain::kKernel;
     stream.channel = "text";
@@ -95,13 +95,14 @@ void TextFeed::line(std::string_view text) {
     else not_an_event(text);
 }
 
-void TextFeed::take(const Line &line) {
+void TextFeed::take(Line &line) {
+    if (!stand_ins_.take(line, lines_)) return;
     // perf script puts its events in order: small times that fall back again and again are differences.
     constexpr std::int64_t kSmall_ns = 60'000'000'000;
-    if (events_ == 0) from_zero_ = line.ts_ns == 0;
-    small_ = small_ && line.ts_ns < kSmall_ns;
-    falls_ += last_ns_ != kNoTime && line.ts_ns < last_ns_;
-    if (small_ && falls_ >= 2 && (falls_ * 4 > events_ || from_zero_))
+    if (events_ == 0) times_.from_zero = line.ts_ns == 0;
+    times_.small = times_.small && line.ts_ns < kSmall_ns;
+    times_.falls += last_ns_ != kNoTime && line.ts_ns < last_ns_;
+    if (times_.small && times_.falls >= 2 && (times_.falls * 4 > events_ || times_.from_zero))
         throw std::runtime_error("line " + std::to_string(lines_) +
                                  ": the times are differences between events (perf script --deltatime), of which the "
                                  "times can't be restored: print it again without that option");

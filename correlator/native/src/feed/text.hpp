@@ -10,12 +10,13 @@
 #include "event/event.hpp"
 #include "feed/event_buffer.hpp"
 #include "feed/line.hpp"
+#include "feed/stand_ins.hpp"
 
 namespace opline::feed {
 
 class TextFeed {
   public:
-    explicit TextFeed(EventSink &to);
+    explicit TextFeed(EventSink &to, StandsFor = {});
     // Bytes in whatever pieces; a line that is cut off waits for its rest.
     void feed(std::string_view bytes);
     // There are no more bytes. The consumer is not finished by this.
@@ -39,23 +40,28 @@ class TextFeed {
         std::vector<Member> wanted;
     };
 
+    struct Times {                // what shows that they are differences
+        bool from_zero = false;   // the first event's time is 0
+        bool small = true;        // all times are less than a minute
+        std::uint64_t falls = 0;  // times that are less than the one before
+    };
+
     void declare();
     void line(std::string_view text);
-    void take(const Line &line);
+    void take(Line &line);
     void not_an_event(std::string_view text);
     void tell_lost(std::int64_t until_ns);
     static Slot slot_of(const Line &line, Member member);
 
     EventSink &to_;
+    StandIns stand_ins_;
     std::uint32_t stream_;
     std::array<LineClass, kLineEvents.size()> classes_;
     EventBuffer<10> buffer_;
     std::string rest_;  // of the last piece: a line without its end
     std::uint64_t events_ = 0, lines_ = 0, unreadable_ = 0;
-    std::uint64_t lost_ = 0;     // since the last event
-    bool from_zero_ = false;     // the first event's time is 0
-    bool small_ = true;          // all times are less than a minute
-    std::uint64_t falls_ = 0;    // times that are less than the one before
+    std::uint64_t lost_ = 0;  // since the last event
+    Times times_;
     bool unknown_lost_ = false;  // some besides, how many is not said
     std::int64_t last_ns_ = kNoTime;
     std::vector<Unread> unread_;

@@ -16,6 +16,7 @@ from opline.errors import TraceError
 from opline.readers import pipes
 from opline.readers.lines import LinesReader
 from opline.readers.registry import CERTAIN, EVENTS, LIKELY, NO
+from opline.talk import talk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,10 +26,13 @@ if TYPE_CHECKING:
 
 CALLED, HAS, MODEL = "text with block events", EVENTS, "generic"
 PIECE = 1 << 20  # bytes
+_SHOWS_RAW = 1 << 16  # bytes
 # A line of perf's or ftrace's, whichever its event is: a thread, a CPU, a time and a name.
 _EVENT = re.compile(
     r"\s*+\S.{0,60}?[ -]\d{1,9}(?:/\d{1,9})? .{0,40}?\b\d{1,12}\.\d{6,9}: +(?:\d{1,12} +)?[\w:.-]{3,80}: .*+"
 )
+# Of ftrace's options raw and hex: the thread, the CPU, the time and the number of the event's type, and no field.
+_RAW = re.compile(r"(?:\d{1,9} \d{1,5} \d{1,19}|[0-9a-f]{8} [0-9a-f]{8} [0-9a-f]{16}) type: \d{1,5}")
 
 
 def _is_block_event(line: str) -> bool:
@@ -38,7 +42,7 @@ def _is_block_event(line: str) -> bool:
 
 def probe(head: Head) -> int:
     """CERTAIN where lines are block events, or ought to be; LIKELY where they are other events of perf or ftrace."""
-    if head.has(_is_block_event):
+    if head.has(_is_block_event) or head.has_line(_RAW):
         return CERTAIN
     return LIKELY if head.has_line(_EVENT) else NO
 
@@ -76,21 +80,43 @@ class TextReader(LinesReader):
             raise TraceError(f"Cannot read {self._path}: {error}.") from error
 
     def _read(self, file: BinaryIO, consumer: _core.Core | _core.Printer) -> Iterator[float | None]:
-        feed = _core.TextFeed(consumer)
         total, read = os.fstat(file.fileno()).st_size, 0
-        while piece := file.read(PIECE):
+        piece = file.read(PIECE)
+        raw = any(map(_RAW.fullmatch, piece[:_SHOWS_RAW].decode(errors="replace").splitlines()))
+        stand_ins = self._stand_ins(piece) if isinstance(consumer, _core.Core) else (False, False)
+        feed = _core.TextFeed(consumer, *stand_ins)
+        while piece:
             feed.feed(piece)
             read += len(piece)
+            piece = file.read(PIECE)
             yield min(1.0, read / total) if total else None
         feed.end()
         number, events, self._unreadable = feed.counts()
         self._messages = [f"{self._path}, line {at}: not understood: {text}" for at, text in feed.unread()]
+        if not events and raw:
+            raise TraceError(
+                f"{self._path} has events without their fields (ftrace's option raw or hex): set both to 0 "
+                "(`echo 0 > options/raw`) and print the trace again."
+            )
         if not events:
             raise TraceError(
                 f"{self._path} has no block events that can be read, in {number} lines: give the output of "
                 "`perf script`, `trace-cmd report` or ftrace, with block_rq_issue and block_rq_complete."
             )
         consumer.finish()
+
+    def _stand_ins(self, begin: bytes) -> tuple[bool, bool]:
+        """Whether the accounting's begin stands for the issue, and its end for the completion: a text of Linux 6.5 or
+        later that begins with them alone. Says so.
+        """
+        start = b"block_io_start:" in begin and b"block_rq_issue:" not in begin
+        done = b"block_io_done:" in begin and b"block_rq_complete:" not in begin
+        if start:
+            talk(
+                f"{self._path} has no block_rq_issue: block_io_start stands for it. Latencies include the wait in the "
+                "kernel's queue, and sizes are those before merges."
+            )
+        return start, done
 
     def environment(self) -> list[dict[str, Any]]:
         """The file; its clock is the kernel's, without an offset to the time of day."""

@@ -16,6 +16,7 @@ from tests.lib.client_logs import DEMO, bench_run, with_unknown
 from opline_analyses.base.result_table import ResultTable, rendered
 from opline_analyses.cli import main
 from opline_analyses.client import checks
+from opline_analyses.client.block_steps import block_steps
 from opline_analyses.client.client_files import find_log, find_report
 from opline_analyses.client.client_report import ClientReport
 from opline_analyses.client.coverage import measure
@@ -221,7 +222,7 @@ def test_hops_and_missing_steps(tmp_path: Path) -> None:
     hops = {h["hop"]: h for h in checks.hop_agreement(opened)}
     assert (hops["op_to_bio"]["agree"], hops["op_to_bio"]["differ"], hops["op_to_bio"]["thread_only"]) == (1, 1, 1)
     assert hops["bio_to_request"]["ambiguous"] == 1
-    steps = checks.block_steps(opened)
+    steps = block_steps(opened)
     assert (steps["ops"], steps["with_q"], steps["with_q_to_c"]) == (4, 3, 2)
     assert steps["missing"] == {"Q": 0, "G": 0, "I": 2, "D": 0, "C": 1}
     assert steps["no_request"] == {"none_queued": 1}

@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pytest
 from tests.lib.build_run import P, RunBuilder
 
 from opline_analyses.client.coverage import measure
 from opline_analyses.ops import stages
 from opline_analyses.ops.stages import select_counted
+from opline_analyses.ops.thread_points import Points, Slots, Waiting
 from opline_analyses.runs.run import open_tables
 from opline_analyses.runs.selection import Selection
 
@@ -88,17 +89,45 @@ def test_ranges_of_ops_give_the_same_parts(tmp_path: Path, monkeypatch: pytest.M
     whole, parts = measure(opened, Selection(), None, with_log=True), opened.rows(asked)
     assert {"network out", "network back"} <= {part for _, part, _ in parts} and len(whole.wide) == 3
     assert any(part.what == "behind serve" for part in whole.wide[0].behind)
-    (all_points,) = opened.row("SELECT count(*) FROM passed")
-    held: list[int] = []
-    execute = opened.con.execute
-
-    def noted(sql: str, *given: Any) -> Any:
-        found = execute(sql, *given)
-        if "TABLE passed" in sql:
-            held.append(execute("SELECT count(*) FROM passed").fetchall()[0][0])
-        return found
-
-    monkeypatch.setattr(stages, "OPS", 1)
-    monkeypatch.setattr(opened.con, "execute", noted)
+    monkeypatch.setattr(stages, "ROWS", 1)
     assert measure(opened, Selection(), None, with_log=True) == whole and opened.rows(asked) == parts
-    assert len(held) > 1 and max(held) < all_points / 2
+
+
+def test_a_range_of_ops_holds_the_points_around_its_own_stages(tmp_path: Path) -> None:
+    """Not all points of their threads."""
+    opened = open_tables(served().write(tmp_path))
+    slots = Slots(opened)
+    place, op_id, begin, end, tid = np.array([[0], [9], [270], [307], [7]])  # the stage network of op 9
+    points = Points(opened, slots, Waiting(place, op_id, begin, end, slots.threads(tid)))
+    (all_points,) = opened.row("SELECT count(*) FROM transitions WHERE tid = 7")
+    assert 2 <= len(points) < all_points / 2
+    assert sum(points.sums(1)[0].tolist()) == 37
+
+
+def test_work_for_the_stages_own_op_is_no_work_for_another(tmp_path: Path) -> None:
+    """Also where the thread passes further points of the op, at which no stage is cut."""
+    run = RunBuilder()
+    run.op([P("sent", 0, tid=7), P("step", 10, tid=7), P("half", 20, tid=7), P("served", 60, tid=7, stage="serve")])
+    (serve,) = run.rows["stages"] = run.rows["stages"][-1:]
+    serve |= {"begin_ns": 0, "duration_ns": 60, "from_point": "sent"}
+    run.op([P("other", 30, tid=7), P("done", 45, tid=7)])
+    (wide,) = measure(open_tables(run.write(tmp_path)), Selection().also("o.op_id = 0"), None).wide
+    parts = {part.what: part.mean_ns for part in wide.behind}
+    assert parts == {"its thread at this op": 20, "behind other → done": 15, "its thread between others": 25}
+
+
+def test_points_of_one_moment_are_in_the_order_of_their_ops(tmp_path: Path) -> None:
+    """A table has the ops in the order in which they settled."""
+    run = RunBuilder()
+    run.op([P("sent", 0, tid=1), P("received", 60, tid=7, stage="network", kind="network")])
+    run.op([P("begun", 10, tid=7), P("half", 30, tid=7)])
+    run.op([P("begun", 30, tid=7), P("done", 50, tid=7)])
+    run.rows["transitions"].reverse()
+    (wide,) = measure(open_tables(run.write(tmp_path)), Selection().also("o.op_id = 0"), None).wide
+    parts = {part.what: part.mean_ns for part in wide.behind}
+    assert parts == {
+        "behind begun → half": 20,
+        "behind begun → done": 20,
+        "before its thread is seen": 10,
+        "its thread between others": 10,
+    }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Sanity of a run: IOPS, bytes, Little's law, stages in order, sums per op, the widest unsplit stage, agreement of
-independent links, missing block steps.
+independent links.
 
 Takes a run (and a client's report); gives `Check`s with their numbers, pass or fail, and tables. Needs the temporary
 table `counted` of `stages.select_counted`.
@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from opline.steps import STEPS
 from opline_analyses.base.text import duration, percent
 from opline_analyses.client.client_report import ClientReport
 from opline_analyses.client.coverage import PER_OP, per_op
 from opline_analyses.ops import stage_sums
-from opline_analyses.ops.stages import STAGE_SUMS, counted_flags, counted_ranges
+from opline_analyses.ops.stages import STAGE_SUMS, counted_flags
 from opline_analyses.runs.columns import batches
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
@@ -65,11 +64,15 @@ def bytes_moved(run: Run, client: ClientReport) -> Check:
     if client.bytes is None or not client.count:
         return Check("bytes", None, "the client does not say how many", {})
     ops, known, total = run.row(
-        """WITH b AS (SELECT l.op_id, sum(b.nr_sectors) * 512 AS moved FROM links l JOIN bios b USING (bio_id)
-                     WHERE NOT l.shared AND b.parent_id IS NULL GROUP BY l.op_id)
-           SELECT count(*), count(coalesce(length_bytes, moved)), sum(coalesce(length_bytes, moved))::DOUBLE
-           FROM ops SEMI JOIN counted USING (op_id) LEFT JOIN b USING (op_id)"""
+        "SELECT count(*), count(length_bytes), sum(length_bytes)::DOUBLE FROM ops SEMI JOIN counted USING (op_id)"
     )
+    if known < ops:
+        ops, known, total = run.row(
+            """WITH b AS (SELECT l.op_id, sum(b.nr_sectors) * 512 AS moved FROM links l JOIN bios b USING (bio_id)
+                         WHERE NOT l.shared AND b.parent_id IS NULL GROUP BY l.op_id)
+               SELECT count(*), count(coalesce(length_bytes, moved)), sum(coalesce(length_bytes, moved))::DOUBLE
+               FROM ops SEMI JOIN counted USING (op_id) LEFT JOIN b USING (op_id)"""
+        )
     if known < ops:
         return Check("bytes", None, f"{ops - known} of {ops} ops of the trace have no length", {})
     ours, theirs = total / ops, client.bytes / client.count
@@ -250,59 +253,3 @@ def hop_agreement(run: Run) -> list[dict[str, Any]]:
         if isinstance(counted.get(name), dict):
             hops.append({"hop": name, **counted[name]})
     return [h for h in hops if any(h.get(k) for k in AGREEMENT)]
-
-
-_PAIRS = """
-CREATE OR REPLACE TEMP TABLE pairs AS
-SELECT op_id, bio_id, request_id
-FROM (SELECT op_id, bio_id, request_id FROM links WHERE op_id BETWEEN {first} AND {last}
-      UNION ALL SELECT op_id, NULL, request_id FROM stages
-      WHERE request_id IS NOT NULL AND op_id BETWEEN {first} AND {last})
-SEMI JOIN (SELECT op_id FROM counted WHERE op_id BETWEEN {first} AND {last}) USING (op_id)
-"""
-_OTHERS = STEPS[1:]  # a bio may have the first step without its request
-_COLUMNS = ", ".join(step.column for step in STEPS)
-_SEEN = ", ".join(f"bool_and({s.column} IS NOT NULL) AS {s.letter}" for s in _OTHERS)
-_STEPS = f"""
-WITH o AS (SELECT op_id, bool_or(coalesce(b.queue_ns, r.queue_ns) IS NOT NULL) AS Q, {_SEEN}
-           FROM pairs LEFT JOIN (SELECT bio_id, queue_ns FROM bios WHERE bio_id BETWEEN {{}} AND {{}}) b USING (bio_id)
-           LEFT JOIN (SELECT request_id, {_COLUMNS} FROM requests
-                      WHERE request_id BETWEEN {{}} AND {{}}) r USING (request_id)
-           GROUP BY op_id)
-SELECT count(*) FILTER (Q), count(*) FILTER ({" AND ".join(s.letter for s in STEPS if s.letter != "I")}),
-       {", ".join(f"count(*) FILTER (NOT {s.letter})" for s in STEPS)}
-FROM o
-"""
-
-
-def block_steps(run: Run) -> dict[str, Any]:
-    """How many of the counted ops have a bio queued (Q), and all of Q G D C of every request; what the others lack.
-
-    ``I`` is listed and not required: with scheduler none there is no insert. Split remainders have no Q of their own.
-    """
-    steps = [0] * (2 + len(STEPS))
-    for first, last in counted_ranges(run):
-        run.con.execute(_PAIRS.format(first=first, last=last))
-        bios = "SELECT coalesce(min(bio_id), 0), coalesce(max(bio_id), -1), "
-        requests = "coalesce(min(request_id), 0), coalesce(max(request_id), -1) FROM pairs"
-        found = run.row(_STEPS.format(*run.row(bios + requests)))
-        steps = [a + b for a, b in zip(steps, found, strict=True)]
-    ops, bios, requests = run.row(
-        "SELECT (SELECT count(*) FROM counted), (SELECT count(*) FROM bios), (SELECT count(*) FROM requests)"
-    )
-    reasons = dict(
-        run.rows(
-            """SELECT no_request, count(*) FROM ops WHERE op_id IN (SELECT op_id FROM counted)
-               AND no_request IS NOT NULL GROUP BY ALL ORDER BY ALL"""
-        )
-    )
-    with_q, whole, *missing = steps
-    return {
-        "ops": ops,
-        "with_q": with_q,
-        "with_q_to_c": whole,
-        "missing": dict(zip((step.letter for step in STEPS), missing, strict=True)),
-        "no_request": reasons,
-        "bios": bios,
-        "requests": requests,
-    }

@@ -141,10 +141,12 @@ class Coverage(NamedTuple):
 # process: with the next one that crosses, else with the one before. The pieces of a wait that is cut at other ops'
 # points are all between the two processes at its ends. What a batch does for its members it does where it is: no way to
 # another process begins or ends there. An op whose points are all in one process has stages of their own kinds alone.
+_ABROAD = """
+INSERT INTO abroad SELECT op_id FROM transitions WHERE op_id BETWEEN {first} AND {last}
+GROUP BY op_id HAVING min(pid) <> max(pid)
+"""
 _PARTS = """
 WITH counted_stages AS (SELECT op_id, seq, kind, from_point, to_point, begin_ns, duration_ns FROM ({rows})),
-     abroad AS (SELECT op_id FROM transitions WHERE op_id BETWEEN {first} AND {last}
-                GROUP BY op_id HAVING min(pid) <> max(pid)),
      theirs AS (SELECT * FROM counted_stages SEMI JOIN abroad USING (op_id)),
      o AS (SELECT op_id, pid FROM ops SEMI JOIN abroad USING (op_id) WHERE op_id BETWEEN {first} AND {last}),
      passed AS (SELECT op_id, point, ts_ns, pid, batch_id FROM transitions SEMI JOIN abroad USING (op_id)
@@ -206,6 +208,12 @@ def _parts(run: Run, keep: bool) -> dict[str, int]:
     """
     found: dict[str, int] = {}
     run.con.execute("CREATE OR REPLACE TEMP TABLE parts (op_id BIGINT, part VARCHAR, ns BIGINT)")
+    run.con.execute("CREATE OR REPLACE TEMP TABLE abroad (op_id BIGINT)")
+    for first, last in counted_ranges(run, table="transitions"):
+        run.con.execute(_ABROAD.format(first=first, last=last))
+    if not keep and run.row("SELECT count(*) FROM abroad") == (0,):
+        stage_sums.make(run)
+        return {kind: int(ns) for kind, ns in run.rows(f"SELECT kind, sum(total_ns) FROM {STAGE_SUMS} GROUP BY kind")}
     for first, last in counted_ranges(run):
         rows = COUNTED_ROWS.format(table="stages", first=first, last=last)
         sql = _PARTS.format(rows=rows, first=first, last=last)
@@ -222,11 +230,11 @@ def measure(run: Run, which: Selection, client: ClientReport | None, with_log: b
     n, incomplete, touched = select_counted(run, which, tainted=False)
     if n == 0:
         raise OplineError(f"No op to count in {run.given}: {incomplete} incomplete, {touched} tainted.")
-    mean, unknown, unattributed = run.row(
-        """SELECT avg(latency_ns), avg(unknown_ns), avg(unattributed_ns) FROM ops
-           WHERE op_id IN (SELECT op_id FROM counted)"""
+    mean, unknown, unattributed, complete = run.row(
+        """SELECT avg(latency_ns) FILTER (NOT tainted), avg(unknown_ns) FILTER (NOT tainted),
+                  avg(unattributed_ns) FILTER (NOT tainted), avg(latency_ns)
+           FROM ops WHERE op_id IN (SELECT op_id FROM chosen WHERE complete)"""
     )
-    (complete,) = run.row("SELECT avg(latency_ns) FROM ops WHERE op_id IN (SELECT op_id FROM chosen WHERE complete)")
     kinds = _parts(run, keep=with_log)
     kinds.pop("unknown", None)
     order = (*KINDS, *sorted(set(kinds) - {*KINDS}))

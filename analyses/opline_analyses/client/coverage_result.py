@@ -11,6 +11,7 @@ from opline_analyses.base.files import complete_file
 from opline_analyses.base.result_table import ResultTable
 from opline_analyses.base.text import fitted
 from opline_analyses.client import checks
+from opline_analyses.client.block_steps import block_steps
 from opline_analyses.client.client import read_report
 from opline_analyses.client.client_files import find_log
 from opline_analyses.client.client_log import join_client_log
@@ -127,7 +128,7 @@ def result(
     results.append(checks.widest_unsplit(run))
     results.append(checks.unknown_share(found.unknown_ns, found.mean_ns))
     gaps = unsplit(run)
-    hops, steps = checks.hop_agreement(run), checks.block_steps(run)
+    hops, steps = checks.hop_agreement(run), block_steps(run)
     if per_op_file:
         from opline_analyses.runs.query_csv import write_csv
 

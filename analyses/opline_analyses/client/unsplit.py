@@ -16,6 +16,7 @@ the larger of the two shares.
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,10 +24,10 @@ from opline_analyses.base.result_table import ResultTable, label, share, time
 from opline_analyses.base.text import percent
 from opline_analyses.ops import stage_sums
 from opline_analyses.ops.behind import base_name
-from opline_analyses.ops.stages import STAGE_SUMS
+from opline_analyses.ops.stages import STAGE_SUMS, counted_ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from opline_analyses.base.result_table import Part
     from opline_analyses.runs.run import Run
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 LEAST = 0.01  # of the mean or of the variance
 MOST = 5  # intervals
 EVENTS = 4  # of the trace's events that no point uses
+ASIDES = 3  # of an interval, at most
 OFTEN = 0.5  # of the intervals have an aside: then it is named
 
 
@@ -99,10 +101,10 @@ _WOKEN = f"""
     SELECT woken_by_comm FROM {_OF_ONE} AND woken_by_comm IS NOT NULL
     GROUP BY ALL ORDER BY sum(blocked_ns) DESC, 1 LIMIT 1"""
 _ASIDES = f"""
-    WITH i AS (SELECT op_id, begin_ns AS b, begin_ns::HUGEINT + duration_ns AS e FROM {_OF_ONE})
-    SELECT regexp_replace(point, '#\\d+$', '') AS name FROM i JOIN transitions p USING (op_id)
-    WHERE p.aside AND p.ts_ns BETWEEN b AND e GROUP BY name
-    HAVING count(DISTINCT op_id) >= ? ORDER BY count(*) DESC, name LIMIT 3"""
+    WITH i AS (SELECT op_id, begin_ns AS b, begin_ns::HUGEINT + duration_ns AS e FROM {_OF_ONE}
+               AND op_id BETWEEN ? AND ?),
+         a AS (SELECT op_id, point, ts_ns FROM transitions WHERE aside AND op_id BETWEEN ? AND ?)
+    SELECT op_id, point FROM i JOIN a USING (op_id) WHERE ts_ns BETWEEN b AND e"""
 
 
 class _Sums(NamedTuple):
@@ -141,6 +143,26 @@ def _sums(run: Run) -> dict[tuple[str, str, str], _Sums]:
     return found
 
 
+def _asides(run: Run, these: Sequence[object], least: float) -> list[str]:
+    """The most frequent points aside in the intervals of a stage that at least so many ops pass there."""
+    import numpy as np
+
+    from opline.store.arrays import gathered
+
+    times, ops = Counter[str](), Counter[str]()
+    for first, last in counted_ranges(run, table="transitions"):
+        found = gathered(run.con.sql(_ASIDES, (*these, first, last, first, last)))
+        if not len(found):
+            continue
+        op, points = found.array("op_id"), found.codes("point")
+        names = [base_name(point) for point in points.texts]
+        for name in set(names):
+            of = op[np.isin(points.codes, [code for code, its in enumerate(names) if its == name])]
+            times[name] += len(of)
+            ops[name] += len(np.unique(of))
+    return sorted((name for name in times if ops[name] >= least), key=lambda name: (-times[name], name))[:ASIDES]
+
+
 def unsplit(run: Run) -> Unsplit:
     """Of the counted ops."""
     ops, whole, squares = map(int, run.row(_WHOLE))
@@ -157,7 +179,7 @@ def unsplit(run: Run) -> Unsplit:
         these = (stage, sums.begins, sums.ends)
         op_id, begin = run.row(_LONGEST, (*these, sums.longest_ns))
         woken = next((str(comm) for (comm,) in run.rows(_WOKEN, these)), None)
-        asides = [str(name) for (name,) in run.rows(_ASIDES, (*these, OFTEN * sums.number))] if aside else []
+        asides = _asides(run, these, OFTEN * sums.number) if aside else []
         found.append(
             Interval(
                 stage, f, t, sums.kind, sums.number, sums.total_ns, part, spread, sums.on_cpu_ns, sums.blocked_ns,

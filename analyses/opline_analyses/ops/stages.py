@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from opline_analyses.runs.run import Run
     from opline_analyses.runs.selection import Selection
 
-OPS = 1 << 14  # whose stages are joined with other rows at a time
+ROWS = 1 << 18  # of a table that are joined with other rows at a time
 STAGE_SUMS = "stage_sums"
 
 
@@ -120,14 +120,16 @@ COUNTED_ROWS = """SELECT * FROM {table} SEMI JOIN (SELECT op_id FROM counted WHE
                   USING (op_id) WHERE op_id BETWEEN {first} AND {last}"""
 
 
-def counted_ranges(run: Run, ops: int | None = None) -> Iterator[tuple[int, int]]:
-    """The first and the last number of the counted ops, ``ops`` (OPS) numbers at a time: a query that joins the stages
-    of all ops holds them.
+def counted_ranges(run: Run, ops: int | None = None, table: str = "stages") -> Iterator[tuple[int, int]]:
+    """The first and the last number of the counted ops, ``ops`` numbers at a time, else as many as have ROWS rows of
+    the ``table`` together: a query that joins the stages of all ops holds them.
     """
-    ops = ops or OPS
     low, high = run.row("SELECT min(op_id), max(op_id) FROM counted")
     if low is None:
         return
+    if ops is None:
+        number, rows = run.row(f"SELECT (SELECT count(*) FROM all_ops), (SELECT count(*) FROM {table})")
+        ops = max(1, ROWS * number // max(1, rows))
     for first in passing(range(low, high + 1, ops)):
         yield first, first + ops - 1
 

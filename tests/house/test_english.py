@@ -26,11 +26,11 @@ PAGES = (
     "docs/scale.md", "docs/security.md", "docs/syscalls.md", "docs/tables.md", "docs/tour.md", "docs/why.md",
     "docs/your-program.md",
     "docs/internals/compare.md", "docs/internals/costs.md", "docs/internals/design.md", "docs/internals/engine.md",
-    "docs/internals/inputs.md",
-    "docs/internals/losses.md", "docs/internals/model.md", "docs/internals/page.md", "docs/internals/peers.md",
-    "docs/internals/performance.md", "docs/internals/probes.md", "docs/internals/reader.md",
+    "docs/internals/hosts.md", "docs/internals/inputs.md", "docs/internals/losses.md", "docs/internals/model.md",
+    "docs/internals/outputs.md", "docs/internals/page.md", "docs/internals/peers.md", "docs/internals/performance.md",
+    "docs/internals/probes.md", "docs/internals/reader.md", "docs/internals/recording.md",
     "docs/internals/security.md", "docs/internals/stitching.md", "docs/internals/syscalls.md",
-    "docs/internals/why.md",
+    "docs/internals/waits.md", "docs/internals/why.md",
 )  # fmt: skip
 
 MOST_PRONOUNS = 7.0  # in a hundred words

@@ -68,7 +68,7 @@ def tables() -> None:
     from opline.store.schema import TABLES
 
     for table in TABLES:
-        print(f"## {table.name}\n\nA row per {table.row}.\n\n| column | meaning |\n|---|---|")
+        print(f"## {table.name}\n\n| a row per {table.row} | |\n|---|---|")
         for row in rows_of(table.columns):
             types = [c.type if i + 1 == len(row) or row[i + 1].type != c.type else "" for i, c in enumerate(row)]
             names = ", ".join(f"`{c.name}` {kind}".strip() for c, kind in zip(row, types, strict=True))

@@ -28,7 +28,7 @@ class Cost(Value):
         if self.bytes_per_event is not None:
             parts.append(f"{self.bytes_per_event:.0f} bytes each")
         if self.cpu_ns is not None:
-            parts.append(f"collectors' CPU {self.cpu_ns / 1e9:.3f} s, {self.cpu_ns_per_event:,} ns each of theirs")
+            parts.append(f"the collectors took {self.cpu_ns / 1e9:.3f} s of CPU, {self.cpu_ns_per_event:,} ns for each of their events")
         return ", ".join(parts)
 
 

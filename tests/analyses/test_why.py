@@ -193,7 +193,7 @@ def test_incomplete_and_tainted_ops_are_left_out_and_said(tmp_path: Path, capfd:
     assert main(["why", str(path)]) == 0
     captured = capfd.readouterr()
     assert "slow: 2 of 200 ops" in captured.out
-    assert "left out: 1 incomplete, 1 tainted by lost events (--tainted counts them)." in captured.err
+    assert "left out: 1 incomplete op, 1 op that overlaps lost events (--tainted counts these)." in captured.err
     assert "slow:    2 of 201 ops, 1 ms and more" in out_of(capfd, "why", "--all", path, "--tainted")
 
 

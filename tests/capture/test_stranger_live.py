@@ -82,7 +82,7 @@ def _histogram(opline: Run, *words: object) -> int:
 
 
 def _counted(done: subprocess.CompletedProcess[str]) -> int:
-    told = re.search(r"not counted of \d+ \S+: (.*)\.", done.stderr)
+    told = re.search(r"of \d+ \S+ (?:is|are) not counted: (.*)\.", done.stderr)
     counted = sum(map(int, re.findall(r"\d+", told[1]))) if told else 0
     for interval in json.loads(done.stdout)["intervals"]:  # a command's own output is on standard error
         counted += sum(group["count"] for group in interval["groups"])

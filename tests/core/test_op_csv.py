@@ -84,7 +84,7 @@ def test_of_a_trace_of_its_run_and_by_sql(
     complete = [row for row in rows if row["complete"] == "true"]
     assert list(csv.DictReader(io.StringIO(out.read_text(), newline=""))) == complete
     left_out = len(rows) - len(complete)
-    assert (f"left out: {left_out} incomplete" in capfd.readouterr().err) == (left_out > 0)
+    assert (f"left out: {left_out} incomplete op" in capfd.readouterr().err) == (left_out > 0)
 
 
 def test_selected_ops_of_a_trace(trace: Trace, tmp_path: Path) -> None:

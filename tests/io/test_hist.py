@@ -257,7 +257,7 @@ def test_what_cannot_be_counted_is_said(tmp_path: Path, capfd: pytest.CaptureFix
     run = io_run(tmp_path / "run", ios)
     text, err = said(capfd, "hist", run, "-Q")
     assert "1 I/O, I2C mean" in text
-    assert "not counted of 4 I/Os: 2 without insert, 1 without complete." in err
+    assert "3 of 4 I/Os are not counted: 2 without an insert, 1 without a completion." in err
     assert counts(document(capfd, "hist", run, "--size", ">0")) == {"": 2}
     assert counts(document(capfd, "hist", run, "-i", "flushes")) == {"": 1}
 
@@ -298,7 +298,7 @@ def test_a_flush_that_another_one_served_is_counted_once(tmp_path: Path, capfd: 
 
     text, err = said(capfd, "hist", run, "-i", "flushes", "--from", "getrq")
     assert "2 I/Os, G2C mean 7.5 us" in text, "those that were asked for"
-    assert "not counted of 3 I/Os: 1 without getrq." in err, "of which one was a write's"
+    assert "1 of 3 I/Os is not counted: 1 without an allocation." in err, "of which one was a write's"
 
     rows = "SELECT count(*) AS n, count(flushed_by) AS served FROM requests"
     assert json.loads(said(capfd, "sql", run, rows, "-i", "flushes", "--json")[0]) == [{"n": 4, "served": 2}]

@@ -269,7 +269,7 @@ def test_what_is_missing_is_what_a_recording_calls_lost(capfd: pytest.CaptureFix
             "data loss: events_missing 1 (recording): events are missing: later events prove that they happened" in err
         )
         assert ("data loss: discarded_events 5 (recording)" in err) == (lost == 6)
-        assert "not counted of 3001 I/Os: 1 without complete." in err
+        assert "1 of 3001 I/Os is not counted: 1 without a completion." in err
 
 
 def test_threads_that_are_remembered_do_not_grow_without_end() -> None:

@@ -63,7 +63,7 @@ def test_fios_own_count_and_the_commands_status(device: str, tmp_path: Path) -> 
     if "BPF is not permitted" in done.stderr:
         pytest.skip(done.stderr)
     # Completions that BPF does not see on this machine (tracepoints/COLLECTOR.md) are told, and are a loss.
-    told = re.search(r"(\d+) without complete", done.stderr)
+    told = re.search(r"(\d+) without a completion", done.stderr)
     unseen = int(told.group(1)) if told else 0
     assert done.returncode == (3 if unseen else 7), done.stderr
     report = (tmp_path / "fio.json").read_text()  # fio's notes come before its JSON

@@ -144,7 +144,7 @@ class Ours:
         said = self._child.communicate(timeout=60)[1]
         if "BPF is not permitted" in said:
             pytest.skip(said)
-        told = re.search(r"not counted of \d+ I/Os: (.*)\.", said)
+        told = re.search(r"of \d+ I/Os (?:is|are) not counted: (.*)\.", said)
         return [json.loads(line) for line in self._file.read_text().splitlines()], sum(
             map(int, re.findall(r"\d+", told[1]))
         ) if told else 0

@@ -280,5 +280,5 @@ def test_the_cost_of_the_recording_is_said_where_it_is_known(
         manifest["recording"]["collector"] = {"cpu_ns": 4_000_000, "sent": {"request": 1500, "off_cpu": 500}}
     (run / "manifest.json").write_text(json.dumps(manifest))
     said = opened(run).ask("document.querySelector('#facts .cost')?.textContent")
-    wanted = "3,000 events/s, 50 bytes each, collectors' CPU 0.004 s, 2,000 ns each of theirs."
+    wanted = "3,000 events/s, 50 bytes each, the collectors took 0.004 s of CPU, 2,000 ns for each of their events."
     assert said == (wanted if known else None)

@@ -74,15 +74,38 @@ def test_what_is_missing(tmp_path: Path, capfd: Captured) -> None:
 
 
 @pytest.mark.parametrize("name", ["fio_report", "ceph_counters"])
-def test_what_no_command_reads_is_said_as_they_say_it(name: str, tmp_path: Path, capfd: Captured) -> None:
+def test_figures_are_for_the_coverage_of_a_run(name: str, tmp_path: Path, capfd: Captured) -> None:
     path = tmp_path / "a"
     path.write_bytes(dict(BEGINS)[name])
     main(["hist", str(path)])
-    refused = capfd.readouterr().err.removeprefix("opline: ").rstrip("\n")
+    refused = capfd.readouterr().err
     if name == "fio_report":  # a report without a mean
         path.write_text('{"fio version": "fio-3.33", "jobs": [{"read": {"lat_ns": {"mean": 5.0, "N": 2}}}]}')
     found = what(path, capfd)
-    assert found["missing"] == [refused]
+    assert found["try"] == [f"opline coverage RUN --client {path}"] and found["try"][0] in refused
+    assert not found["missing"]
+
+
+@pytest.mark.parametrize(
+    ("name", "model"), [("fio-psync-qd1-nvme", "syscalls"), ("ctf-blue-v2-qd1", "ceph"), ("blktrace-loop-6.18", None)]
+)
+def test_ops_are_those_of_the_model_that_commands_choose(
+    name: str, model: str | None, trace: Callable[[str], Path], capfd: Captured
+) -> None:
+    path = trace(name)
+    found = what(path, capfd)
+    assert found["model"] == model
+    assert found["try"][0] == f"opline why {path}"
+    assert main(["stages", str(path), "--json"]) == 0
+    ops = json.loads(capfd.readouterr().out)["ops"]
+    assert ops == (found["has"]["ops"] if model else found["has"]["requests"]) > 0
+
+
+def test_a_single_op_is_compared_with_nothing(tmp_path: Path, capfd: Captured) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(ALONE)
+    assert main(["why", str(path)]) == 1
+    assert "There is 1 op: nothing to compare it with." in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("content", [b"", b"hello\n", b"\x1f\x8b\x08" + bytes(100)])

@@ -13,6 +13,7 @@ from opline.talk import talk
 from opline.values import Value
 from opline_analyses.base.quantities import decimals_of, round_up, seconds
 from opline_analyses.block.io_filter import batches, left_out, tell_nothing
+from opline_analyses.block.io_sources import not_counted
 from opline_analyses.intervals.intervals import Grid, Tally, number_of_intervals
 
 if TYPE_CHECKING:
@@ -98,10 +99,8 @@ def count_rows(
 def tell_left_out(run: Run, rows: Rows, counted: int) -> None:
     """On stderr, what the counted rows are not."""
     out = left_out(run, rows)
-    one = rows.source.one
     if out:
-        why = ", ".join(f"{n} {reason}" for reason, n in out.items())
-        talk(f"not counted of {counted + sum(out.values())} {one}s: {why}.")
+        talk(not_counted(out, counted, rows.source.one))
     if not counted:
         tell_nothing(run, rows)
 

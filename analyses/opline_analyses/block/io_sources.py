@@ -9,8 +9,13 @@ What a source does not know is NULL; ``lacks`` names the filters that it can't s
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from opline.errors import UsageError
 from opline.values import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 # blkparse's letters are aliases of these. From `issue`: the last one, so that what a requeue took is not the device's;
 # to `issue`: the first one. `end`: behind the flush that a write's data may need.
@@ -46,6 +51,25 @@ def _times(start: str, end: str) -> tuple[str, str]:
     if start == "insert" and end == "issue":  # an insert after a requeue is not on the way to the first issue
         begin = "CASE WHEN insert_ns <= first_issue_ns THEN insert_ns END"
     return begin, ends
+
+
+_STEPS = {  # in words for people; JSON has the names
+    "queue": "a queue event", "getrq": "an allocation", "insert": "an insert", "issue": "an issue",
+    "complete": "a completion", "end": "an end",
+}  # fmt: skip
+
+
+def not_counted(left_out: Mapping[str, int], counted: int, one: str) -> str:
+    """How many rows could not be counted, beside those that were, and why not: a line for people."""
+    number = sum(left_out.values())
+    verb = "is" if number == 1 else "are"
+    why = ", ".join(f"{n} {_in_words(reason)}" for reason, n in left_out.items())
+    return f"{number} of {counted + number} {one}s {verb} not counted: {why}."
+
+
+def _in_words(reason: str) -> str:
+    first, _, step = reason.partition(" ")
+    return f"without {_STEPS.get(step, step)}" if first == "without" else reason
 
 
 def _missing(start: str, end: str) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from opline.errors import OplineError
 from opline_analyses.client.client_report import ClientReport
 from opline_analyses.ops import behind, stage_sums
-from opline_analyses.ops.stages import COUNTED_ROWS, STAGE_SUMS, counted_ranges, select_counted
+from opline_analyses.ops.stages import COUNTED_ROWS, STAGE_SUMS, counted_ranges, none_counts, select_counted
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
 
@@ -229,7 +229,7 @@ def measure(run: Run, which: Selection, client: ClientReport | None, with_log: b
     """The coverage of the selected ops. With ``with_log`` the temporary table client_ops must be there."""
     n, incomplete, touched = select_counted(run, which, tainted=False)
     if n == 0:
-        raise OplineError(f"No op to count in {run.given}: {incomplete} incomplete, {touched} tainted.")
+        raise OplineError(none_counts(f" in {run.given}", incomplete, touched, hint=""))
     mean, unknown, unattributed, complete = run.row(
         """SELECT avg(latency_ns) FILTER (NOT tainted), avg(unknown_ns) FILTER (NOT tainted),
                   avg(unattributed_ns) FILTER (NOT tainted), avg(latency_ns)

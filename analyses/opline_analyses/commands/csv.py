@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from opline.correlation import recording_of
 from opline.talk import talk
 from opline_analyses.api.files import csv, csv_of_trace
+from opline_analyses.base.text import count_of
 from opline_analyses.client.client_files import find_log
 from opline_analyses.commands.common import (
     add_output,
@@ -87,7 +88,7 @@ def _places(args: argparse.Namespace, trace: BareTrace) -> list[Path]:
 
 def _tell_left_out(incomplete: int) -> None:
     if incomplete:
-        talk(f"left out: {incomplete} incomplete (--all writes them too).")
+        talk(f"left out: {count_of(incomplete, 'incomplete op')} (--all writes these too).")
 
 
 def _of_trace(args: argparse.Namespace, trace: BareTrace) -> int:

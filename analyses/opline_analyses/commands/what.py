@@ -8,14 +8,12 @@ import os
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from opline.correlation import recording_of
 from opline.errors import OplineError, UsageError
 from opline.paths import is_recording
 from opline.readers import registry
 from opline.readers.trace import is_ctf_2
 from opline.store.chosen import OF_BLOCKS
-from opline.store.chosen import chosen as fitting_model
-from opline.store.run import BLOCKS_MODEL
+from opline.store.run import BLOCKS_MODEL, fitting
 from opline.store.underway import has_run
 from opline.talk import shown
 from opline_analyses.base.result_table import json_text
@@ -52,6 +50,7 @@ examples:
 _SHOWN = 4  # names of a list
 _OF_REQUESTS = ("log", "hist", "iostat", "heatmap", "requests", "btt")
 _OF_OPS = ("ops", "stages")
+_COMPARED = 10  # ops of which some can be slow
 _OF_COUNTS = ("hist", "heatmap")
 
 
@@ -88,7 +87,8 @@ def _one(path: str, model: str | None) -> dict[str, Any]:
         if found.HAS in (registry.COUNTS, registry.VALUES):
             return document | {"has": _counted(path, found), "try": [_command(c, path) for c in _OF_COUNTS]}
         if found.HAS == registry.FIGURES:
-            document["has"] = _figures(path)
+            line = shlex.join(["opline", "coverage", "RUN", "--client", path])
+            return document | {"has": _figures(path), "try": [line]}
         return document | {"missing": [registry.refusal(path, found)]}
     except OplineError as error:
         return document | {"refused": error.message}
@@ -115,20 +115,24 @@ def _of_trace(path: str, model: str | None, found: Format | None) -> dict[str, A
     from opline_analyses.runs.run import open_run
 
     made = has_run(path) or (found is not None and found.HAS == registry.RUN)
-    with open_run(path, model, otherwise=BLOCKS_MODEL) as opened:
+    choice = None if made or model is not None else fitting(path)
+    of_blocks = choice is not None and choice.name in OF_BLOCKS  # an op is a request
+    known = choice.name if choice is not None and not of_blocks else model
+    with open_run(path, known, otherwise=BLOCKS_MODEL) as opened:
         has = _in_run(opened)
         options = ("--model", model) if model is not None else ()
-        lines = [_command(name, path, *options) for name in _OF_REQUESTS if has["requests"]]
-        lines += [_command(name, path, *options) for name in _OF_OPS if has["ops"]]
+        ops = has["requests"] if of_blocks else has["ops"]
+        lines = [_command("why", path, *options)] if ops >= _COMPARED else []
+        lines += [_command(name, path, *options) for name in _OF_REQUESTS if has["requests"]]
+        lines += [_command(name, path, *options) for name in _OF_OPS if ops]
         lines += [] if has["requests"] or not has["ops"] else [_command("hist", path, "--of", "ops", *options)]
-        fits = not (has["ops"] or made or model) and fitting_model(opened.manifest["traces"], recording_of(path))
-        lines += [_command(name, path) for name in _OF_OPS] if fits else []
         lines += [] if made else [_command("events", path)]
         return {
             "is": _called(path, found),
+            "model": opened.manifest["model"]["name"] if has["ops"] else None,
             "has": has,
             "losses": {e.loss: e.count for e in ledger.entries(opened) if e.severity in ledger.BAD},
-            "missing": list(_missing(opened, has, bool(has["ops"] or (fits and fits.name not in OF_BLOCKS)))),
+            "missing": list(_missing(opened, has)),
             "try": lines,
         }
 
@@ -157,8 +161,8 @@ def _in_run(run: Run) -> dict[str, Any]:
     }
 
 
-def _missing(run: Run, has: dict[str, Any], ops: bool) -> Iterator[str]:
-    """What commands would need and the events do not tell. ``ops``: they tell of ops."""
+def _missing(run: Run, has: dict[str, Any]) -> Iterator[str]:
+    """What commands would need and the events do not tell."""
     if has["requests"]:
         queued, inserted, done = run.row("SELECT count(queue_ns), count(insert_ns), count(complete_ns) FROM requests")
         if not done:
@@ -169,7 +173,7 @@ def _missing(run: Run, has: dict[str, Any], ops: bool) -> Iterator[str]:
             yield "block_rq_insert: no time in the scheduler (I2D)"
     else:
         yield "block requests: no device, no iostat, no heat map of I/Os"
-    if not ops:
+    if not has["ops"]:
         yield "an application's ops: no stages of its own (tracepoints, system calls; --model names their model)"
 
 
@@ -222,6 +226,8 @@ def _lines(document: dict[str, Any]) -> Iterator[str]:
         if listed:
             more = f", {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
             yield f"  {label:9} {', '.join(listed[:_SHOWN])}{more}"
+    if model := document.get("model"):
+        yield f"  model     {model}"
     if document["is"] and "events" in has:
         lost = ", ".join(f"{name} {count}" for name, count in document["losses"].items())
         yield f"  losses    {lost or 'none'}"

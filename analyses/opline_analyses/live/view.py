@@ -15,6 +15,7 @@ from opline_analyses.base.result_table import encoded
 from opline_analyses.base.text import count_of
 from opline_analyses.block import io_filter
 from opline_analyses.block.io_series import Series
+from opline_analyses.block.io_sources import not_counted
 from opline_analyses.commands.options import io_filters
 from opline_analyses.intervals.intervals import Grid, Tally, merged
 from opline_analyses.runs import ledger
@@ -183,7 +184,6 @@ def tell_missing(found: list[ledger.Entry]) -> None:
 def tell_left_out(view: View) -> None:
     """What could not be counted, and what was counted late, on standard error."""
     if view.left_out:
-        reasons = ", ".join(f"{number} {reason}" for reason, number in view.left_out.items())
-        talk(f"not counted of {view.counted + sum(view.left_out.values())} {view.one}s: {reasons}.")
+        talk(not_counted(view.left_out, view.counted, view.one))
     if view.late:
         talk(f"{count_of(view.late, view.one)} settled more than a second late: counted in a later interval.")

@@ -20,7 +20,7 @@ from opline import _core
 from opline.errors import OplineError
 from opline.talk import passing
 from opline.values import Value
-from opline_analyses.base.text import pasted
+from opline_analyses.base.text import count_of, pasted
 from opline_analyses.runs.columns import batches
 
 if TYPE_CHECKING:
@@ -138,14 +138,16 @@ def left_out(incomplete: int, tainted: int, counted: bool) -> list[str]:
     """What does not count, in a line, if there is such. ``counted``: tainted ops do count."""
     if not incomplete and (counted or not tainted):
         return []
-    others = "." if counted else f", {tainted} tainted by lost events (--tainted counts them)."
-    return [f"left out: {incomplete} incomplete{others}"]
+    parts = [count_of(incomplete, "incomplete op")] if incomplete else []
+    if tainted and not counted:
+        overlap = count_of(tainted, "op that overlaps", "ops that overlap")
+        parts.append(f"{overlap} lost events (--tainted counts these)")
+    return [f"left out: {', '.join(parts)}."]
 
 
-def none_counts(where: str, incomplete: int, tainted: int) -> str:
-    """Why there is no table; ``where``: " in RUN", or nothing."""
-    hint = " (--tainted counts those)." if tainted else "."
-    return f"No op to count{where}: {incomplete} incomplete, {tainted} tainted by lost events{hint}"
+def none_counts(where: str, incomplete: int, tainted: int, hint: str = " (--tainted counts these)") -> str:
+    """Why there is no table; ``where``: " in RUN", or nothing; ``hint``: on ops that overlap lost events."""
+    return f"No op to count{where}: {incomplete} incomplete, {tainted} overlap lost events{hint if tainted else ''}."
 
 
 def _row(found: Mapping[str, Any]) -> StageRow:

@@ -98,7 +98,7 @@ def _common(found: Separation) -> Iterator[str]:
     if (s := found.found) is None:
         return
     part, of_all = percent(s.slow_met, s.slow, 0), percent(s.met, s.ops, 0 if s.met >= 0.1 * s.ops else 1)
-    yield from wrapped(f"{part} % of the slow ops {s.text}, {of_all} % of all ops do.", 2)
+    yield from wrapped(f"{part} % of the slow ops {s.text}, against {of_all} % of all ops.", 2)
 
 
 def _period(found: Bursts | None, ahead: Sequence[Rhythm]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from opline.errors import OplineError, UsageError
 from opline.values import Value
 from opline_analyses.base.quantities import DURATIONS
 from opline_analyses.base.text import count_of
-from opline_analyses.ops.stages import select_counted
+from opline_analyses.ops.stages import none_counts, select_counted
 
 if TYPE_CHECKING:
     from opline_analyses.runs.run import Run
@@ -101,6 +101,8 @@ def check_slow(rule: Rule, slow: int, n: int, longest_ns: int) -> None:
     """Raises OplineError where there are no two sets."""
     if slow == 0:
         raise OplineError(f"No {rule.text} among {count_of(n, 'op')}: the longest takes {longest_ns} ns.")
+    if n == 1:
+        raise OplineError("There is 1 op: nothing to compare it with.")
     if slow == n:
         raise OplineError(f"All {count_of(n, 'op')} are slow by this rule: there is nothing to compare them with.")
 
@@ -122,7 +124,7 @@ def choose(run: Run, which: Selection, rule: Rule, tainted: bool = False) -> Set
     """Makes `sides`. Raises OplineError where there are no two sets."""
     n, incomplete, touched = rank_ops(run, which, tainted)
     if n == 0:
-        raise OplineError(f"No op to count in {run.given}: {incomplete} incomplete, {touched} tainted.")
+        raise OplineError(none_counts(f" in {run.given}", incomplete, touched))
     slow = slow_by_rank(rule, n)
     if slow is None:
         (slow,) = run.row("SELECT count(*) FROM ranked WHERE latency_ns > ?", [rule.over_ns])

@@ -174,7 +174,7 @@ def table_lines(w: Why) -> Iterator[Part]:
 
 def _table_of_two(s: Separator) -> str:
     part, of_all = percent(s.slow_met, s.slow, 0), percent(s.met, s.ops, 0 if s.met >= 0.1 * s.ops else 1)
-    return f"{s.slow_met} of {s.slow} slow ops ({part} %) {s.text}; {of_all} % of all ops do"
+    return f"{s.slow_met} of {s.slow} slow ops ({part} %) {s.text}, against {of_all} % of all ops"
 
 
 def separation_lines(found: Separation, w: Why) -> Iterator[str]:

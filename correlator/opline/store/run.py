@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from opline.model import Model
     from opline.paths import StrPath
+    from opline.store.chosen import Choice
 
 
 BLOCKS_MODEL = "generic"  # where block events alone count: there is no op, whichever model
@@ -87,8 +88,7 @@ def locate(
     choice = None
     if model is None:
         model = otherwise if os.path.isdir(traces[0]) else trace_format(traces[0]).MODEL
-        wanted = otherwise is None and model in (None, BLOCKS_MODEL)
-        if wanted and (choice := chosen(traces, recording_of(trace))) is not None:
+        if otherwise is None and (choice := _fitting(traces, trace)) is not None:
             model = choice.name
     if model is None:
         import shlex
@@ -104,6 +104,19 @@ def locate(
     if choice is not None and fitting is named:
         say(choice)
     return BareTrace(trace, fitting)
+
+
+def fitting(path: StrPath) -> Choice | None:
+    """The model that a trace's own events leave, where none is named. Raises OplineError."""
+    trace = plain(path)
+    trace = os.path.join(trace, "trace") if is_recording(trace) else trace
+    return _fitting(find_traces(trace), trace)
+
+
+def _fitting(traces: Sequence[str], trace: StrPath) -> Choice | None:
+    """None for a file whose format has a model of its own, too."""
+    named = None if os.path.isdir(traces[0]) else trace_format(traces[0]).MODEL
+    return chosen(traces, recording_of(trace)) if named in (None, BLOCKS_MODEL) else None
 
 
 @contextmanager

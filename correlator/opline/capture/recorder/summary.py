@@ -96,15 +96,10 @@ def _collector_losses(note: Recording) -> list[str]:
 def _probes(report: dict[str, Any]) -> list[str]:
     """What was probed for the model and what it has cost the probed threads."""
     hits, hit_ns, cost_s = int(report["hits"]), report["hit_ns"], f"{int(report['cost_ns']) / 1e9:.3f} s"
-    loop = f"{report['entry_ns']:,} ns ({report['return_ns']:,} ns at a return)"
-    empty = f"{report['measured'][-1]['hit_ns']:,} ns with nothing of it in the caches"
-    said = (
-        f"some {hit_ns:,} ns: {cost_s} of their threads' time. Measured here: {loop} in a loop, {empty}"
-        if hit_ns is not None
-        else f"{loop} or more: {cost_s} or more of their threads' time. Measured here in a loop; {empty}"
-    )
-    text = f"probes: {sum(report['placed'].values())} places of {len(report['placed'])} events, {hits:,} hits at {said}"
-    lines = [text]
+    each = f"about {hit_ns:,} ns" if hit_ns is not None else f"at least {report['entry_ns']:,} ns"
+    least = "" if hit_ns is not None else "at least "
+    places = sum(report["placed"].values())
+    lines = [f"probes: {hits:,} hits at {places} places, {each} each: {least}{cost_s} of the probed threads' time"]
     if report.get("in_kernel"):
         lines.append(f"probes: {report['in_kernel']:,} of the hits in the kernel; what they cost is not measured")
     if report["stepped"]:

@@ -10,67 +10,35 @@ import json
 import os
 import re
 import shutil
-import signal
 import struct
 import subprocess
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from tests.lib.examples import loaded
+from tests.lib.postgresql import Server, needs_postgresql, running
 
 from opline.capture.machine.elf import Elf
 from opline.model import load_model
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "postgresql"
-BIN = Path("/usr/lib/postgresql/15/bin")
 ROUNDS = int(os.environ.get("OPLINE_ATTACH_ROUNDS", "3"))
 CLIENTS = 4
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-AS_POSTGRES = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", "--"]
 
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.skipif(not (BIN / "initdb").exists(), reason="no PostgreSQL 15 (apt install postgresql-15)"),
+    needs_postgresql,
     pytest.mark.skipif(os.geteuid() != 0, reason="probes need root"),
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
-    """A cluster of its own, in memory: what is asked of it is much in little time."""
-
-    pid: int
-    socket: Path
-
-    def client(self, *arguments: str) -> list[str]:
-        return [*AS_POSTGRES, str(BIN / arguments[0]), "-h", str(self.socket), *arguments[1:]]
-
-
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    folder = Path(f"/dev/shm/opline-attach-{os.getpid()}")
-    folder.mkdir(mode=0o755)
-    shutil.chown(folder, "postgres", "postgres")
-    data = folder / "data"
-    try:
-        subprocess.run([*AS_POSTGRES, BIN / "initdb", "-D", data, "-A", "trust", "--no-sync"], check=True, stdout=-3)
-        argv = [*AS_POSTGRES, str(BIN / "postgres"), "-D", str(data), "-c", "listen_addresses=", "-c",
-                f"unix_socket_directories={folder}"]  # fmt: skip
-        with subprocess.Popen(argv, stdout=-3, stderr=-3) as child:
-            found = Server(child.pid, folder)
-            for _ in range(100):
-                if subprocess.run(found.client("pg_isready", "-q"), check=False).returncode == 0:
-                    break
-                time.sleep(0.1)
-            subprocess.run(found.client("pgbench", "-i", "-q", "postgres"), check=True, stderr=-3, stdout=-3)
-            yield found
-            child.send_signal(signal.SIGINT)
-    finally:
-        shutil.rmtree(folder)
+    with running() as found:
+        yield found
 
 
 def counters(pid: int) -> set[int]:

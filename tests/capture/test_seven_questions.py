@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from tests.capture.test_stranger_live import IOS, _fio, _stranger
 from tests.lib.block_capture import loop_device
+from tests.lib.postgresql import needs_postgresql, running
 from tests.lib.recorded import HERE
 
 pytestmark = [
@@ -117,7 +118,19 @@ def test_where_does_my_own_program_spend_its_time(ask: Asked, disk: str, tmp_pat
     assert near(found["ops"], int(re.findall(r"^(\d+)\+0 records out", said, re.MULTILINE)[0]))
 
 
-def test_what_does_postgresql_wait_for(ask: Asked, tmp_path: Path) -> None:
+@needs_postgresql
+def test_what_does_a_running_postgresql_wait_for(ask: Asked, disk: str, tmp_path: Path) -> None:
+    """Each transaction that pgbench counts is an op; few others are: those of pgbench's begin and of autovacuum."""
+    each = 250
+    with running() as server:
+        load = server.client("pgbench", "-n", "-c", "4", "-j", "2", "-t", str(each), "postgres")
+        options = ("--model", "postgresql-server", "--comm", "postgres")
+        said = ask("record", "-o", tmp_path / "pg", *options, "--", *load)
+    assert f"{4 * each}/{4 * each}" in said
+    assert near(ask.json("why", tmp_path / "pg")["sets"]["ops"], 4 * each)
+
+
+def test_what_did_a_recorded_postgresql_wait_for(ask: Asked, tmp_path: Path) -> None:
     """A recorded server and client, and the client's own logs: a line for each transaction."""
     subprocess.run(["tar", "-xJf", HERE / "postgresql" / "pgbench-4.tar.xz", "-C", tmp_path], check=True)
     logs = (tmp_path / "pgbench-4").glob("pgbench_log.*")

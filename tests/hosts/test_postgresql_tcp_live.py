@@ -5,16 +5,13 @@ align both hosts.
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from tests.capture.test_attach_postgresql import AS_POSTGRES, BIN
 from tests.hosts.test_tcp_live import PORT, check_bounds, hosts, promise, recorded
+from tests.lib.postgresql import AS_POSTGRES, BIN, cluster_folder, needs_postgresql
 
 from opline_analyses.cli import main
 
@@ -22,25 +19,18 @@ __all__ = ["hosts"]
 
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.skipif(not (BIN / "initdb").exists(), reason="no PostgreSQL 15 (apt install postgresql-15)"),
+    needs_postgresql,
 ]
 QUERIES = 200
 
 
 @pytest.fixture
 def cluster_of_its_own() -> Iterator[Path]:
-    """A folder with a PostgreSQL cluster, in memory."""
-    folder = Path(f"/dev/shm/opline-tcp-{os.getpid()}")
-    folder.mkdir(mode=0o755)
-    shutil.chown(folder, "postgres", "postgres")
-    try:
-        initdb = [*AS_POSTGRES, str(BIN / "initdb"), "-D", str(folder / "data"), "-A", "trust", "--no-sync"]
-        subprocess.run(initdb, check=True, stdout=-3)
+    """A folder with a PostgreSQL cluster that its client's host may use."""
+    with cluster_folder() as folder:
         with (folder / "data/pg_hba.conf").open("a") as rules:
             rules.write("host all all 10.77.0.0/24 trust\n")
         yield folder
-    finally:
-        shutil.rmtree(folder)
 
 
 def test_tcp_positions_align_a_client_and_its_postgresql(

@@ -93,6 +93,20 @@ def test_the_whole_run_is_what_opline_stages_prints(
     assert painted > cells * 5, "a cell is 5 by 5 pixels; lines cover some"
 
 
+def test_latencies_and_offsets_of_a_device_are_drawn(demo: Correlated, opened: Callable[..., Page]) -> None:
+    """Below the three lanes of bars: each cell with a request is dark."""
+    page = opened(demo.path)
+    found = page.ask(
+        """(() => { const c = document.querySelector('canvas.lane'), width = c.width - 200;
+            const d = c.getContext('2d').getImageData(60, 93, width, 101).data;
+            return [['d2c', 0, 48], ['offset', 53, 101]].map(([key, from, to]) => { let n = 0;
+              for (let i = from * width * 4; i < to * width * 4; i += 4)
+                if (d[i + 3] && d[i] < 200 && d[i + 2] > d[i] + 40) n++;
+              return [opline.page.runs[0].columns[`device0.${key}`].filter(Boolean).length, n]; }); })()"""
+    )
+    assert all(painted > cells > 100 for cells, painted in found), found
+
+
 def test_what_is_marked_is_what_sql_finds(demo: Correlated, opened: Callable[..., Page]) -> None:
     page = opened(demo.path)
     box = page.ask(

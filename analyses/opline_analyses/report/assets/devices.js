@@ -121,8 +121,9 @@ function grid(context, run, device, key, { from, to, x, y, h, rows }) {
   const cut = new Float64Array((to - from) * (high - low));
   for (let b = 0; b < to - from; b++)
     for (let r = low; r < high; r++) cut[b * (high - low) + r - low] = part[b * rows + r];
+  const densest = cut.reduce((most, n) => Math.max(most, n), 0);
   drawCells(context, cut, to - from, high - low,
-    { x: x(from), y, width: x(to) - x(from), height: h }, ramp(themed('--dark') === '1'));
+    { x: x(from), y, width: x(to) - x(from), height: h }, ramp(themed('--dark') === '1'), densest);
   const edge = (r) => duration(1000 * 10 ** ((r - 1) / 4));
   if (key === 'd2c') return [high === rows ? `≥ ${edge(rows - 1)}` : `< ${edge(high)}`, low ? `≥ ${edge(low)}` : '> 0'];
   return device.sector[1] ? [`sector ${short(device.sector[1])}`, short(device.sector[0])] : [];

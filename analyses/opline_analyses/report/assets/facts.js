@@ -120,11 +120,14 @@ export function drawFacts(runs) {
   byId('facts').open = runs.some(({ head }) => head.loss_matters);
 }
 
+/** A sentence whose names stand in backticks. */
+const worded = (text) => text.split('`').map((part, k) => (k % 2 ? el('code', {}, name(part)) : name(part)));
+
 /** What `opline why` says of each run's slowest ops, and a button that marks them. */
 export function drawWhy(runs, onMark) {
   byId('why').replaceChildren(
     ...runs.flatMap(({ head }, k) => (head.why ?
-                        [el('p', {}, runs.length > 1 ? el('b', {}, `${'AB'[k]}: `) : '', name(head.why.sentence), ' ',
+                        [el('p', {}, runs.length > 1 ? el('b', {}, `${'AB'[k]}: `) : '', ...worded(head.why.sentence), ' ',
                           el('button', { onclick: () => onMark(k, head.why.slow_from_ns) }, 'mark these ops'))] :
                         [])));
 }

@@ -67,6 +67,8 @@ def parser_for(command: Command) -> argparse.ArgumentParser:
     """The parser of a command that has been loaded."""
     import argparse  # not at the top: what it makes comes after program() has put the garbage collector off
 
+    from opline_analyses.pages.help_format import HelpFormat
+
     class OneLine(argparse.ArgumentParser):
         """Says what is wrong in one line, and what may be meant, instead of the usage of all options."""
 
@@ -78,13 +80,13 @@ def parser_for(command: Command) -> argparse.ArgumentParser:
         description=command.HELP[0].upper() + command.HELP[1:] + ".",
         epilog=getattr(command, "EXAMPLES", None),
         # add_argument() tries each metavar with it: one without a width asks for the terminal's, which takes shutil
-        formatter_class=partial(argparse.RawDescriptionHelpFormatter, width=80),
+        formatter_class=partial(HelpFormat, width=80),
         allow_abbrev=False,
     )
     command.prepare_parser(parser)
     parser.add_argument("--threads", metavar="N", help="threads that read a trace and write tables (default: by CPUs)")
     parser.add_argument("--verbose", action="store_true", help="say on stderr what reads the trace, and why")
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.formatter_class = HelpFormat
     return parser
 
 

@@ -28,7 +28,8 @@ class Cost(Value):
         if self.bytes_per_event is not None:
             parts.append(f"{self.bytes_per_event:.0f} bytes each")
         if self.cpu_ns is not None:
-            parts.append(f"the collectors took {self.cpu_ns / 1e9:.3f} s of CPU, {self.cpu_ns_per_event:,} ns for each of their events")
+            each = f"{self.cpu_ns_per_event:,} ns for each of their events"
+            parts.append(f"the collectors took {self.cpu_ns / 1e9:.3f} s of CPU, {each}")
         return ", ".join(parts)
 
 

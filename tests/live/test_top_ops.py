@@ -330,7 +330,8 @@ def test_live_ops_are_those_of_the_recording_and_of_the_benchmark(tmp_path: Path
     assert [i for i in ours if i["groups"]] == [i for i in theirs if i["groups"]]
     (made,) = (int(line.split()[-1]) for line in done.stderr.splitlines() if line.startswith("Total writes made"))
     counted = sum(group["count"] for i in ours for group in i["groups"])
-    told = re.search(r"of \d+ ops (?:is|are) not counted: (.*)\.", done.stderr)  # a busy machine loses events: ops are tainted
+    # a busy machine loses events: ops are tainted
+    told = re.search(r"of \d+ ops (?:is|are) not counted: (.*)\.", done.stderr)
     assert counted + sum(map(int, re.findall(r"(\d+) (?:over|incomp)", told[1] if told else ""))) == made
     assert f"opline: {counted} ops counted; recorded: " in done.stderr
 

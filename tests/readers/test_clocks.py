@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from opline import _core
+from opline.readers.clock import clock_of_ns, wall_offset_ns
 from opline_analyses.cli import main
 
 LAB = str(Path(__file__).parents[1] / "models" / "lab.toml")
@@ -63,3 +64,12 @@ def test_a_recording_knows_its_time_namespace(
         host_says(run, **host)
         assert main(["stages", str(run), "--model", LAB]) == status
     assert " 5e-07 s apart" in capsys.readouterr().err
+
+
+def test_a_clock_says_the_time_of_day_or_does_not() -> None:
+    whole = {"frequency": 3, "offset_s": 2, "offset_cycles": 2}
+    assert wall_offset_ns(whole) == 2_666_666_666, "rounded down"
+    assert wall_offset_ns({"frequency": 1_000_000_000, "offset_s": 0, "offset_cycles": 0}) is None
+    assert wall_offset_ns({}) is wall_offset_ns(clock_of_ns("kernel", None)) is None
+    for offset in (1, 1_795_976_311_313_600_866, -7):
+        assert wall_offset_ns(clock_of_ns("kernel", offset)) == offset

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opline.capture.machine.devices import list_devices
+from opline.readers.clock import clock_of_ns
 from opline.store.arrays import TableRows
 from opline.store.schema import TABLES
 from opline_analyses.runs.database import in_memory
@@ -31,8 +32,7 @@ class Snapshot(Run):
     grows = True
 
     def __init__(self, zero_ns: int, names: Callable[[], dict[int, str]]) -> None:
-        offset = time.time_ns() - time.monotonic_ns()
-        clock = {"name": "monotonic", "frequency": 10**9, "offset_s": offset // 10**9, "offset_cycles": offset % 10**9}
+        clock = clock_of_ns("monotonic", time.time_ns() - time.monotonic_ns())
         manifest = {"core": {"first_ns": zero_ns, "last_ns": zero_ns}, "environment": [{"clock": clock}]}
         super().__init__(Path("live"), manifest, Path("live"))
         self._names = names

@@ -78,7 +78,6 @@ def _sub_commands(action: argparse._SubParsersAction[argparse.ArgumentParser]) -
 def page_of(name: str) -> str:
     """The page of a command."""
     command, parser = load(name), parser_of(name)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     usage = " ".join(parser.format_usage().removeprefix("usage: ").split())
     lines = [*_title(f"opline-{name}", command.HELP), f".SH SYNOPSIS\n{escaped(usage)}", *_actions(parser)]
     text, _, examples = command.EXAMPLES.rstrip().partition("examples:\n")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import datetime
 
 from opline.errors import OplineError
+from opline.readers.clock import wall_offset_ns
 
 if TYPE_CHECKING:
     from opline_analyses.runs.run import Run
@@ -16,10 +17,8 @@ if TYPE_CHECKING:
 def offset_ns(run: Run) -> int | None:
     """What to add to a time of the run for ns since 1970; None where the trace's clock has no such offset."""
     for trace in run.manifest.get("environment") or []:
-        clock = trace.get("clock") or {}
-        frequency, cycles, whole = clock.get("frequency"), clock.get("offset_cycles"), clock.get("offset_s")
-        if frequency and (cycles or whole):
-            return int(whole or 0) * 10**9 + int(cycles or 0) * 10**9 // int(frequency)
+        if (offset := wall_offset_ns(trace.get("clock") or {})) is not None:
+            return offset
     return None
 
 

@@ -13,7 +13,7 @@ from opline.cluster.pairing import Ends
 from opline.correlation import Source, source_of
 from opline.errors import OplineError, UsageError
 from opline.paths import is_recording, plain, recorded_model
-from opline.readers.trace import clock_ahead_ns
+from opline.readers.clock import clock_ahead_ns, wall_offset_ns
 from opline.store.arrays import read_table
 from opline.store.run import read_manifest
 from opline.store.underway import has_run, is_underway
@@ -100,15 +100,12 @@ def part_of(argument: str) -> Part | Missing:
     name = named[1] if named else _host_name(environments, path)
     clock = environments[0]["clock"] if environments else {}
     boot = str(clock.get("uuid") or (recording.get("host") or {}).get("boot_id") or "")
-    frequency = int(clock.get("frequency") or 1_000_000_000)
-    offset_ns = int(clock.get("offset_s") or 0) * 1_000_000_000
-    offset_ns += int(clock.get("offset_cycles") or 0) * 1_000_000_000 // frequency
     noted = (recording.get("model") or {}).get("argument")
     model = recorded_model(os.path.dirname(trace), str(noted)) if noted else None
     namespace_ns = clock_ahead_ns(recording.get("host") or {}, boot)
     promised = (promise.get("what") for promise in recording.get("promises") or ())
     tcp = "tcp_positions" in promised if recording else None
-    return Part(name, plain(path), source, model, (boot, offset_ns), tcp, namespace_ns)
+    return Part(name, plain(path), source, model, (boot, wall_offset_ns(clock) or 0), tcp, namespace_ns)
 
 
 def missing(name: str, path: str, error: OplineError) -> Missing:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from opline import _core
 from opline.errors import TraceError, UsageError
+from opline.readers.clock import clock_ahead_ns, wall_offset_ns
 from opline.readers.native import NativeReader, Unsupported
 from opline.readers.registry import trace_format
-from opline.readers.trace import clock_ahead_ns, host_recorded
+from opline.readers.trace import host_recorded
 from opline.talk import explain
 
 if TYPE_CHECKING:
@@ -67,11 +68,6 @@ def choose(traces: list[str], wanted: str) -> tuple[Front, str]:
 _SAME_OFFSET_NS = 1_000_000
 
 
-def _wall_minus_monotonic_ns(clock: dict[str, Any]) -> int:
-    """The clock's offset: CLOCK_REALTIME - CLOCK_MONOTONIC when the session was made."""
-    return int(clock["offset_s"] * 1_000_000_000 + clock["offset_cycles"] * 1_000_000_000 // clock["frequency"])
-
-
 def _ahead_ns(trace: dict[str, Any]) -> int | None:
     """How far the clock of a trace is ahead of the root time namespace's, as its recording says; None: not known. The
     kernel's tracer has the root one's clock, the application's the recorder's.
@@ -99,7 +95,7 @@ def _check_clocks(environments: list[dict[str, Any]]) -> None:
         if first_ahead_ns is not None and ahead_ns is not None:
             apart_ns = ahead_ns - first_ahead_ns
         else:
-            measured_ns = _wall_minus_monotonic_ns(trace["clock"]) - _wall_minus_monotonic_ns(first["clock"])
+            measured_ns = (wall_offset_ns(trace["clock"]) or 0) - (wall_offset_ns(first["clock"]) or 0)
             apart_ns = measured_ns if abs(measured_ns) > _SAME_OFFSET_NS else 0
         if apart_ns:
             raise TraceError(

@@ -17,7 +17,7 @@ from opline.readers import chunks, registry, stacks
 from opline.readers.metadata import declares_nothing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
     from typing import Any
 
@@ -165,14 +165,6 @@ def host_recorded(folder: StrPath) -> dict[str, Any]:
                 return {}
         at = os.path.dirname(at)
     return {}
-
-
-def clock_ahead_ns(host: Mapping[str, Any], boot: str) -> int | None:
-    """How far CLOCK_MONOTONIC of the recorder's time namespace is ahead of the root one's in this boot, by what its
-    recording says of the host; None: not known.
-    """
-    ahead_ns = host.get("clock_offset_ns")
-    return ahead_ns if isinstance(ahead_ns, int) and host.get("boot_id") == boot else None
 
 
 def cpus_recorded(folder: StrPath) -> int:

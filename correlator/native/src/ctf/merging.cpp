@@ -52,10 +52,8 @@ Event *merge_two(Feed &fx, Feed &fy, std::uint64_t bound, Event *out, const Even
 }  // namespace
 
 void BatchNotes::note(Gap gap) {
-    if (const ClockMap *map = feed_->map) {
-        gap.begin_ns = map->at(gap.begin_ns);
-        gap.end_ns = map->at(gap.end_ns);
-    }
+    gap.begin_ns = time_of_run(feed_->map, gap.begin_ns);
+    gap.end_ns = time_of_run(feed_->map, gap.end_ns);
     filling_->notes.push_back({filling_->count, gap, std::string(gap.why)});
 }
 
@@ -68,12 +66,11 @@ void BatchNotes::rest_unread(const PacketInfo &packet, std::uint64_t ordinal, st
                              std::int64_t from_ns, std::int64_t until_ns) {
     const Stream &s = *feed_->stream;
     if (counted) note({s.number, Gap::Kind::kEvents, from_ns, std::max(from_ns, until_ns), 0, {}});
-    const auto on_our_clock = [&](std::uint64_t time) {
-        if (!packet.has_times) return kNoTime;
-        return feed_->map ? feed_->map->at(s.to_ns(time)) : s.to_ns(time);
+    const auto time_ns = [&](std::uint64_t cycles) {
+        return packet.has_times ? time_of_run(feed_->map, s.to_ns(cycles)) : kNoTime;
     };
     rests.push_back({&s, s.packets().file().path(), s.packets().file().size(), ordinal, packet, bits, counted,
-                     on_our_clock(packet.begin), on_our_clock(packet.end)});
+                     time_ns(packet.begin), time_ns(packet.end)});
 }
 
 void BatchNotes::damaged(std::int64_t from_ns, const std::string &why) {

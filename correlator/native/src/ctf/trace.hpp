@@ -33,10 +33,7 @@ struct Trace {
     std::string host() const;                 // "": it does not say
     Domain domain() const { return env("domain") == "kernel" ? Domain::kKernel : Domain::kUst; }
     // A raw value of its clock, as a time of the cluster's clock.
-    std::int64_t time_ns(std::uint64_t cycles) const {
-        const std::int64_t own_ns = to_ns(cycles, frequency);
-        return map ? map->at(own_ns) : own_ns;
-    }
+    std::int64_t time_ns(std::uint64_t cycles) const { return time_of_run(map.get(), to_ns(cycles, frequency)); }
     const ClockDecl &clock() const { return meta.clocks.begin()->second; }
     // Throws Malformed.
     const StreamClassDecl &stream_class(const EventDecl &) const;

@@ -69,4 +69,7 @@ class ClockMap {
     std::vector<Knot> knots_;
 };
 
+// A host's own time as a time of the run. Without a map both are the same.
+inline std::int64_t time_of_run(const ClockMap *map, std::int64_t own_ns) { return map ? map->at(own_ns) : own_ns; }
+
 }  // namespace opline

@@ -82,8 +82,7 @@ class Hosts {
     }
     // A time that a field of an event has: the reader maps the events' own times only.
     std::int64_t time(std::uint32_t host, std::int64_t own_ns) const {
-        const ClockMap *map = clock(host);
-        return map && own_ns > 0 ? map->at(own_ns) : own_ns;
+        return own_ns > 0 ? time_of_run(clock(host), own_ns) : own_ns;
     }
     // A time that a field tells by how long it is after the event.
     std::int64_t time_since(std::uint32_t host, std::int64_t event_ns, std::int64_t since_ns) const {

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from opline import _core, mapped
 from opline.errors import TraceError
 from opline.readers import pipes
+from opline.readers.clock import clock_of_ns
 from opline.readers.registry import CERTAIN, EVENTS, NO
 
 if TYPE_CHECKING:
@@ -167,9 +168,7 @@ class BlktraceReader:
 
     def environment(self) -> list[dict[str, Any]]:
         """The files; their clock is the kernel's, from which the time of day is so far as a note in them says."""
-        clock: dict[str, Any] = {"name": "kernel", "frequency": 1_000_000_000}
-        if self._origin is not None:
-            clock["offset_s"], clock["offset_cycles"] = divmod(self._origin, 1_000_000_000)
+        clock = clock_of_ns("kernel", self._origin)
         return [{"path": path, "environment": {}, "clock": clock} for path in self._paths]
 
 

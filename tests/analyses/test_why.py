@@ -116,7 +116,7 @@ def test_waiting_for_a_cpu_is_said_where_the_states_are_known(tmp_path: Path) ->
         for state in (*STATES, "state_unknown_ns"):
             assert getattr(getattr(w.latency, side), state) == sum(getattr(getattr(s, side), state) for s in w.stages)
     assert w.latency.slow.runnable_ns == 2 * 900_000 and w.latency.slow.state_unknown_ns == 0
-    assert "spend 900 us of 1 ms waiting for a CPU in `two`; typical ones 0 ns of" in sentence(w)
+    assert "spend 900 us of 1 ms waiting for a CPU in `two`; typical ones none of" in sentence(w)
 
 
 def test_waiting_for_a_cpu_in_many_stages_is_said(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_waiting_for_a_cpu_in_many_stages_is_said(tmp_path: Path) -> None:
         s |= {"on_cpu_ns": s["duration_ns"], "runnable_ns": waited, "blocked_io_ns": 0, "blocked_ns": 0}
         s["duration_ns"] += waited
     said = sentence(why(run.write(tmp_path)))
-    assert "spend 600 us of 700 us waiting for a CPU, the most of it in `queue`; typical ones 0 ns" in said
+    assert "spend 600 us of 700 us waiting for a CPU, the most of it in `queue`; typical ones none" in said
 
 
 def test_after_the_device_is_said_of_a_stage_that_begins_at_its_end(tmp_path: Path) -> None:
@@ -326,3 +326,26 @@ def test_what_a_shorter_stage_would_give(tmp_path: Path, capfd: pytest.CaptureFi
     rank = OPS * 99 // 100 - 1
     assert found["p99_ns"] == np.sort(now)[rank] and found["p99_if_ns"] == pytest.approx(np.sort(then)[rank])
     assert "if two were 30 % shorter: mean " in text
+
+
+@pytest.mark.parametrize(("syncs", "told"), [(12, True), (6, False)])
+def test_a_class_that_has_the_slow_ops_is_the_next_question(
+    syncs: int, told: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Too few slow ops for what separates them: their class is a fact all the same, from ten on."""
+    run = RunBuilder()
+    for n in range(OPS):
+        slow = n % (OPS // syncs) == 0 and n // (OPS // syncs) < syncs
+        t = 10_000_000 * n
+        run.op([P("begin", t), P("end", t + (5_000_000 if slow else 3_000) + n, stage="all")],
+               op_class="fdatasync" if slow else "pwrite64")  # fmt: skip
+    path = run.write(tmp_path / "run")
+    assert main(["why", str(path), "--slowest", str(syncs)]) == 0
+    said = capfd.readouterr().out
+    share = f"100 % of the slow ops are of class fdatasync, against {100 * syncs // OPS} % of all ops."
+    assert (share in said) == told
+    assert (f"  opline why {path} --class fdatasync\n" in said) == told
+    assert len([line for line in said.splitlines() if line]) <= 12
+    assert main(["why", str(path), "--class", "fdatasync", "--json"]) == 0
+    found = json.loads(capfd.readouterr().out)
+    assert found["sets"]["ops"] == syncs and found["class"] is None

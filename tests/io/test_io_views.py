@@ -117,7 +117,7 @@ def test_c5_5_sizes_in_buckets_of_ones_choice(tmp_path: Path, said: Said) -> Non
         "         64.0 -> 127.9     : 0        |                                      |\n"
         "        128.0 ->           : 1        |##########                            |\n"
     )
-    assert "1 without issue" in err
+    assert "1 of 10 I/Os is not counted: 1 without an issue." in err
     found = json.loads(said("bitesize", run, "-b", "8 9", "--json")[0])
     assert [b["count"] for b in found["buckets"]] == [4, 3, 2]
     assert main(["bitesize", str(run), "-b", "8 8"]) == 2

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from opline_analyses.base.result_table import Part
+    from opline_analyses.why.classes import SlowClass
     from opline_analyses.why.separators import Separation
     from opline_analyses.why.tail import Caused, Tail
     from opline_analyses.why.when import Bursts, Rhythm
@@ -32,9 +33,12 @@ def brief_lines(
     bursts: Bursts | None,
     rhythms: Sequence[Rhythm],
     loop: int | None,
+    of_class: SlowClass | None,
     command: str,
 ) -> Iterator[Part]:
-    """All but the first sentence. ``loop``: the ops in flight of a closed loop; ``command``: the next one to type."""
+    """All but the first sentence. ``loop``: the ops in flight of a closed loop; ``of_class``: the class of most slow
+    ops, in a run of several; ``command``: the next one to type.
+    """
     s = w.sets
     yield (
         f"slow: {s.slow} of {count_of(s.ops, 'op')}, from {duration(s.slow_from_ns)};"
@@ -47,7 +51,7 @@ def brief_lines(
     yield ""
     yield from _causes(w, tail) if _is_behind(tail) else _stages(w)
     yield ""
-    yield from _common(separation)
+    yield from _common(separation, of_class)
     yield from _period(bursts, rhythms)
     yield "next (or --all, for every table):"
     yield f"  {command}"
@@ -94,8 +98,10 @@ def _causes(w: Why, t: Tail) -> Iterator[Part]:
     yield ResultTable((stage, *times, *others), rows)
 
 
-def _common(found: Separation) -> Iterator[str]:
+def _common(found: Separation, of_class: SlowClass | None) -> Iterator[str]:
     if (s := found.found) is None:
+        if of_class is not None and (said := of_class.text()) is not None:
+            yield from wrapped(said, 2)
         return
     part, of_all = percent(s.slow_met, s.slow, 0), percent(s.met, s.ops, 0 if s.met >= 0.1 * s.ops else 1)
     yield from wrapped(f"{part} % of the slow ops {s.text}, against {of_all} % of all ops.", 2)

@@ -13,6 +13,7 @@ from opline_analyses.client.schedule import document as document_of
 from opline_analyses.ops.stages import left_out
 from opline_analyses.ops.waited import spent_on
 from opline_analyses.why.brief import brief_lines
+from opline_analyses.why.classes import slow_class
 from opline_analyses.why.forecast import forecast_lines, forecasts
 from opline_analyses.why.separators import what_separates
 from opline_analyses.why.tail import ahead_of_them, tail_blame
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from opline_analyses.base.result_table import Part
     from opline_analyses.client.schedule import Corrected
     from opline_analyses.runs.run import Run
+    from opline_analyses.why.classes import SlowClass
     from opline_analyses.why.forecast import Forecast
     from opline_analyses.why.separators import Separation
     from opline_analyses.why.sets import Sets
@@ -68,6 +70,7 @@ class _Found(NamedTuple):
     companions: list[Companion]
     rhythms: list[Rhythm]
     commands: list[str]
+    of_class: SlowClass | None
     loop: int | None
     schedule: Corrected | None
     waits: Waits | None
@@ -110,6 +113,7 @@ def _document(w: Why, found: _Found) -> dict[str, Any]:
             ],
             "percentiles": [{**q._asdict(), "parts": [p._asdict() for p in q.parts]} for q in t.percentiles],
         },
+        "class": found.of_class and found.of_class._asdict(),
         "separation": {
             name: value._asdict() if name in ("found", "best") and value is not None else value
             for name, value in separation._asdict().items()
@@ -135,7 +139,9 @@ def _brief(w: Why, found: _Found) -> Iterator[Part]:
     yield from _said(w, found)
     yield ""
     loop = found.loop if found.schedule is None else None
-    yield from brief_lines(w, found.tail, found.separation, found.bursts, found.rhythms, loop, found.commands[0])
+    yield from brief_lines(
+        w, found.tail, found.separation, found.bursts, found.rhythms, loop, found.of_class, found.commands[0]
+    )
     if found.schedule is not None:
         yield from loop_lines(None, found.schedule)
 
@@ -188,11 +194,12 @@ def result(
     if rows_only:
         return of_items(columns_of(), rows, totals=1, found=w, notes=notes)
     (requests,) = run.row("SELECT coalesce(request_count, 0) FROM ops WHERE op_id = ?", [sets.example])
-    commands = command_lines(w, source, filters, requests > 0)
+    of_class = None if "--class" in filters else slow_class(run, sets)
+    commands = command_lines(w, source, filters, requests > 0, of_class and of_class.name)
     tail = tail_blame(run, sets)
     beside = _Found(
-        tail, what_separates(run), *when_slow(run), rhythms(run, ahead_of_them(tail)), commands, closed_loop(run),
-        corrected_latencies(run, every_ns), waits_of(run, sets), forecasts(run, w),
+        tail, what_separates(run), *when_slow(run), rhythms(run, ahead_of_them(tail)), commands, of_class,
+        closed_loop(run), corrected_latencies(run, every_ns), waits_of(run, sets), forecasts(run, w),
     )  # fmt: skip
     return of_items(
         columns_of(), rows, totals=1, found=w, text=lambda _: fitted((_lines if everything else _brief)(w, beside)),

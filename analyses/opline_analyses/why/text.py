@@ -65,6 +65,11 @@ def place_sentence(w: Why) -> str | None:
     return f"{duration(lead.more_ns)} more are {there}{part}{what}."
 
 
+def some(ns: float) -> str:
+    """A part of a latency."""
+    return duration(ns) if ns else "none"
+
+
 def sentence(w: Why) -> str:
     """One sentence with its figures."""
     slow, typical = w.latency.slow.mean_ns, w.latency.typical.mean_ns
@@ -92,7 +97,7 @@ def sentence(w: Why) -> str:
         return f"{begun}; {_of_several(w)}."
     return (
         f"{subject} {'spends' if one else 'spend'} {duration(own)} of {duration(slow)} {where};"
-        f" typical ones {duration(others)} of {duration(typical)}."
+        f" typical ones {some(others)} of {duration(typical)}."
     )
 
 
@@ -205,13 +210,17 @@ def separation_lines(found: Separation, w: Why) -> Iterator[str]:
             yield f"  (named from {COVER:.0%} of the slow ops on)"
 
 
-def command_lines(w: Why, source: Sequence[str], filters: Sequence[str], has_request: bool) -> list[str]:
-    """Three commands that look further, as a shell takes them. ``source``: RUN, and --model and its like where RUN is a
-    trace; ``filters``: --class and its like; ``has_request``: a block request serves the example.
+def command_lines(
+    w: Why, source: Sequence[str], filters: Sequence[str], has_request: bool, of_class: str | None = None
+) -> list[str]:
+    """The commands that look further, as a shell takes them. ``source``: RUN, and --model and its like where RUN is a
+    trace; ``filters``: --class and its like; ``has_request``: a block request serves the example; ``of_class``: the
+    class of most slow ops, in a run of several.
     """
     one = ["--op", str(w.sets.example)]
     lead = w.stages[0]
-    found = [["ops", *source, *one]]
+    found = [["why", *source, *filters, "--class", of_class]] if of_class is not None else []
+    found.append(["ops", *source, *one])
     if has_request and lead.kind in ("device", "block"):
         found.append(["interference", *source, *one])
     elif lead.kind in ("work", "network", "unknown"):

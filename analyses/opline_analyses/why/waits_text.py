@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from opline_analyses.base.result_table import Column, ResultTable, share, text, time
 from opline_analyses.base.text import count_of, duration, table_digits
 from opline_analyses.ops.waited import brief, folded, spent_on
+from opline_analyses.why.text import some
 from opline_analyses.why.why import MOST
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def _begun(w: Why, slow_ns: float) -> str:
 
 
 def _ended(w: Why, typical_ns: float) -> str:
-    return f"typical ones {duration(typical_ns)} of {duration(w.latency.typical.mean_ns)}."
+    return f"typical ones {some(typical_ns)} of {duration(w.latency.typical.mean_ns)}."
 
 
 def _waited(c: WaitedFor) -> str:

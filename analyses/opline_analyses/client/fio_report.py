@@ -7,9 +7,9 @@ Formats: fio's stat.c (show_thread_status_normal, add_ddir_status_json), 2.0 to 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
+from opline.values import Value
 from opline_analyses.client.client_report import ClientReport, possible
 from opline_analyses.client.fio_rate import rates_of
 
@@ -17,8 +17,7 @@ _MIXED = "mixed"  # unified_rw_reporting: all directions in one, or (both) besid
 _NAMES = ("read", "write", "trim", _MIXED)
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Value):
     """One direction of one job."""
 
     name: str

@@ -20,6 +20,7 @@ from typing import Any
 from opline.capture.machine import processes
 from opline.capture.recorder.options import find_command
 from opline.errors import OplineError
+from opline.values import Value
 from opline_analyses.base.text import duration
 from opline_analyses.client.client_files import find_report
 from opline_analyses.compare.student import upper
@@ -41,8 +42,7 @@ class Round:
     figures: Mapping[str, float | None] = field(default_factory=dict)  # by name: what was asked for
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(Value):
     """A number that the command prints: what stands before it, and a regular expression with it as its one group."""
 
     name: str
@@ -75,8 +75,7 @@ def figures_of(texts: Sequence[str]) -> list[Figure]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Ratio:
+class Ratio(Value):
     """Recorded to plain: the geometric mean over the pairs, and the interval in which it is with 95 % confidence."""
 
     value: float

@@ -18,7 +18,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -28,6 +27,7 @@ from opline.errors import OplineError
 from opline.model.language import BLOCK_STEPS
 from opline.packages import how_to_install
 from opline.talk import shown
+from opline.values import Value
 from opline_analyses.base.colours import stage_colour
 from opline_analyses.base.result_table import (
     Column,
@@ -198,8 +198,7 @@ def write_graph(graph: Graph, form: str, out: BinaryIO) -> None:
 # --- the difference of two runs ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeChange:
+class EdgeChange(Value):
     """One edge in two runs; None where a run does not have it."""
 
     source: str
@@ -258,7 +257,7 @@ def change_table(changes: list[EdgeChange], head: Mapping[str, Any]) -> ResultTa
     ]
     return ResultTable(
         CHANGE_COLUMNS, rows, text=lambda _: (_changes_seen(changes),),
-        document=lambda _: {**head, "edges": [asdict(c) for c in changes]}, found=changes,
+        document=lambda _: {**head, "edges": [vars(c) for c in changes]}, found=changes,
     )  # fmt: skip
 
 

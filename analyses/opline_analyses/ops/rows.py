@@ -7,12 +7,12 @@ Takes a run and the place of each op; gives arrays. Never a Python object per ro
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from opline.store.arrays import ABSENT
+from opline.values import Value
 from opline_analyses.ops.thread_names import thread_keys
 from opline_analyses.runs.columns import batches
 from opline_analyses.runs.run import Run
@@ -20,8 +20,7 @@ from opline_analyses.runs.run import Run
 Column = np.ndarray[Any, np.dtype[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class StageRows:
+class StageRows(Value):
     """Stages of ops, by (op, seq): ``op`` counts from 0 in the order that was asked for."""
 
     op: Column
@@ -83,8 +82,7 @@ def _ordered(parts: list[tuple[Column, ...]]) -> StageRows:
     return StageRows(op, np.arange(len(op)) - starts, stage[order], begin[order], duration[order], tid[order])
 
 
-@dataclass(frozen=True, slots=True)
-class Sums:
+class Sums(Value):
     """Sums over all ops of a run: per cell and stage, and a number for each op's list of threads."""
 
     by_cell: Column  # cells × stages, ns

@@ -7,7 +7,6 @@ in a row, the last moment in a column, and what --minlat and --maxlat exclude is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from opline.errors import UsageError
@@ -81,8 +80,7 @@ class Line(Value):
     values: tuple[int | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Map:
+class Map(Value):
     """Cells by (column, row), both from 0; row -1 and row ``rows`` hold what is below and above the axis."""
 
     cells: dict[tuple[int, int], Cell]

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import matplotlib
+
+from opline.values import Value
 
 matplotlib.use("agg")
 import numpy as np
@@ -59,8 +60,7 @@ COLOURS = (
 OTHER, UNKNOWN, UNATTRIBUTED = "#BBBBBB", "#666666", "#DDDDDD"
 
 
-@dataclass(frozen=True, slots=True)
-class Band:
+class Band(Value):
     """One stage of the lower panel: a value per bar or interval."""
 
     label: str
@@ -86,8 +86,7 @@ def label_of(name: str, width: int = 30) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
-@dataclass(frozen=True, slots=True)
-class Ops:
+class Ops(Value):
     """The ops in order of their begin: it in seconds from the run's first event, latencies in us."""
 
     op_ids: Any  # ndarray of int

@@ -6,7 +6,6 @@ Takes what `series_of` reads of a run and a selection; gives figures. Percentile
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from matplotlib.figure import Figure
 
 from opline.errors import OplineError
 from opline.talk import shown
+from opline.values import Value
 from opline_analyses.base.colours import stage_colour
 from opline_analyses.base.text import count_of, plain_us
 from opline_analyses.ops.stages import StageTable, stage_table
@@ -30,8 +30,7 @@ MOST_POINTS = 2000  # of a line; the tail has half of them
 SHOWN_STAGES = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
+class Series(Value):
     """One run: the latencies of its ops, sorted, in ns; and the statistics of its stages."""
 
     name: str

@@ -8,10 +8,9 @@ counted in a region that follows the cells are those whose time is summed there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from opline.values import Value
 from opline_analyses.ops.rows import Column
 
 TICK_NS = 1000
@@ -30,8 +29,7 @@ def code_edges(most_ns: int) -> Column:
     return np.array(edges, np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class Cells:
+class Cells(Value):
     """Where each op lies."""
 
     tick_ns: int

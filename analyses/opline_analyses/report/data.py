@@ -7,7 +7,6 @@ rounded, the time of stages is summed per cell (cells.py), and as many ops are i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from opline import memory
 from opline.errors import OplineError
 from opline.talk import shown
+from opline.values import Value
 from opline_analyses.base.colours import STATES, STATES_UNKNOWN
 from opline_analyses.client import checks
 from opline_analyses.ops.rows import (
@@ -58,8 +58,7 @@ OPS_SHARE = 0.8  # of a page, at most, for what each op has
 DETAIL_BYTES = 110  # of an op in detail, about
 
 
-@dataclass(frozen=True, slots=True)
-class PageData:
+class PageData(Value):
     """The head, the blob, and the table of stages for who has no script (None: there is none)."""
 
     head: dict[str, Any]

@@ -11,12 +11,11 @@ durations are written path by path, and in a path stage by stage: what lies toge
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from opline.steps import STEPS
 from opline.store.arrays import gathered
+from opline.values import Value
 from opline_analyses.ops.oplist import REQUEST_COLUMNS, REQUESTS
 from opline_analyses.ops.rows import Column, StageRows, fingerprints
 from opline_analyses.report.columns import Columns, zigzag
@@ -30,8 +29,7 @@ STATE_COLUMNS = ("on_cpu", "runnable", "blocked_io")  # blocked otherwise: the r
 _STATE_NUMBERS = "list_position(['on_cpu', 'runnable', 'blocked_io', 'blocked'], state) - 1"
 
 
-@dataclass(frozen=True, slots=True)
-class StageStates:
+class StageStates(Value):
     """What the threads of some stages did, a row per stage: the sums of STATE_COLUMNS, the first one and one more, 0
     where they are unknown; and of stages with more than one state when: how many ``parts``, their states and durations.
     """
@@ -172,8 +170,7 @@ def add_requests(
     return {"rwbs": names}
 
 
-@dataclass(frozen=True, slots=True)
-class Details:
+class Details(Value):
     """All of some ops: ``rows`` of their stages, ``states`` as states_of gives them, ``requests`` as requests_of."""
 
     rows: StageRows

@@ -15,6 +15,7 @@ import numpy as np
 
 from opline.store.arrays import Batch
 from opline.store.schema import ATTRIBUTES
+from opline.values import Value
 from opline_analyses.base.text import device_name
 from opline_analyses.ops.rows import Column
 from opline_analyses.runs.columns import batches
@@ -24,8 +25,7 @@ MOST_VALUES = 1000  # names of a dimension that a page holds; the others are cou
 NAME_LENGTH = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Dimension:
+class Dimension(Value):
     """What ops differ by. ``values``: a name per code, the most frequent first; None: unknown. ``codes``: per op."""
 
     name: str

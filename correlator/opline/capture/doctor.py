@@ -7,7 +7,6 @@ Every check really tries: it connects to the socket, makes a BPF map, loads the 
 from __future__ import annotations
 
 import ctypes
-import dataclasses
 import importlib.util
 import os
 import platform
@@ -58,7 +57,7 @@ class Report:
             "app_events": self.app_events,
             "block_source": self.block_source,
             "can_read": self.can_read,
-            "checks": [dataclasses.asdict(check) for check in self.checks],
+            "checks": [dict(vars(check)) for check in self.checks],
         }
 
 
@@ -293,7 +292,7 @@ def examine() -> Report:
         # What only the BPF way needs is no lack where the kernel domain works.
         unneeded = {"BPF", "BTF", "bcc", "BPF collector"}
         checks = tuple(
-            dataclasses.replace(c, status=Status.OPTIONAL) if c.name in unneeded and c.status is Status.MISSING else c
+            c.replaced(status=Status.OPTIONAL) if c.name in unneeded and c.status is Status.MISSING else c
             for c in checks
         )
     return Report(checks, app_events, block, {"numpy", "duckdb"} <= fine)

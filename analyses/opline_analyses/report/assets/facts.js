@@ -125,11 +125,10 @@ const worded = (text) => text.split('`').map((part, k) => (k % 2 ? el('code', {}
 
 /** What `opline why` says of each run's slowest ops, and a button that marks them. */
 export function drawWhy(runs, onMark) {
-  byId('why').replaceChildren(
-    ...runs.flatMap(({ head }, k) => (head.why ?
-                        [el('p', {}, runs.length > 1 ? el('b', {}, `${'AB'[k]}: `) : '', ...worded(head.why.sentence), ' ',
-                          el('button', { onclick: () => onMark(k, head.why.slow_from_ns) }, 'mark these ops'))] :
-                        [])));
+  const said = ({ head }, k) => el('p', {}, runs.length > 1 ? el('b', {}, `${'AB'[k]}: `) : '',
+    ...worded(head.why.sentence), ' ',
+    el('button', { onclick: () => onMark(k, head.why.slow_from_ns) }, 'mark these ops'));
+  byId('why').replaceChildren(...runs.flatMap((run, k) => (run.head.why ? [said(run, k)] : [])));
 }
 
 /** The heat maps as tables. */

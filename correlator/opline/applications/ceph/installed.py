@@ -11,11 +11,11 @@ from __future__ import annotations
 import configparser
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from opline.capture.machine import processes
 from opline.capture.sources import preload
+from opline.values import Value
 
 SHIM = Path(__file__).with_name("libopline-ceph.so")
 _DAEMONS = ("ceph-osd", "ceph-mon")
@@ -31,8 +31,7 @@ _FOLDERS = ("/usr/lib/ceph", "/usr/lib64/ceph", "/usr/local/lib", "/usr/lib", "/
 _BINARIES = ("/usr/bin/ceph-osd", "/usr/local/bin/ceph-osd")
 
 
-@dataclass(frozen=True, slots=True)
-class Daemon:
+class Daemon(Value):
     """A running daemon. ``shim`` and ``lttng``: does it have the library; None: not known."""
 
     name: str

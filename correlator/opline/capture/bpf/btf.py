@@ -12,13 +12,13 @@ import hashlib
 import json
 import platform
 from collections.abc import Callable, Iterable
-from dataclasses import astuple, dataclass
 from functools import update_wrapper
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from opline.capture.bpf import kept
 from opline.errors import OplineError
+from opline.values import Value
 
 Asked = ParamSpec("Asked")
 Answer = TypeVar("Answer")
@@ -36,8 +36,7 @@ _LAST_KIND = _ENUM64
 _LARGEST_SPAN = 192  # of the BPF stack's 512 bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(Value):
     """One argument of a tracepoint: ``struct`` is the structure that it points to, ``typedef`` the outermost name."""
 
     struct: str | None
@@ -260,7 +259,7 @@ class Btf:
 
 
 def _to_json(answer: Any) -> Any:
-    return {"arguments": [astuple(a) for a in answer]} if _is_arguments(answer) else answer
+    return {"arguments": [tuple(vars(a).values()) for a in answer]} if _is_arguments(answer) else answer
 
 
 def _is_arguments(answer: Any) -> bool:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from opline.capture.bpf.symbols import KALLSYMS, Symbols
 from opline.folder import TRACERS, Folder
 from opline.readers.causes import CAUSES, ENDS, cause_of, end_of
 from opline.readers.stacks import SCHEMA, VERSION
+from opline.values import Value
 
 TRACEPOINT = "sched_waking"
 THRESHOLD_NS = 200_000  # shorter waits have no stacks
@@ -36,8 +36,7 @@ _QUIET = 50  # writing the file takes that part of the time at most, while the r
 _OWN_FRAMES = ("bpf_prog_", "bpf_trace_run", "__bpf_trace_", "__traceiter_")  # of the program itself, above a waker's
 
 
-@dataclass(frozen=True, slots=True)
-class StackWish:
+class StackWish(Value):
     """Of which waits stacks are wanted, and where they are written at the end. ``user``: with user stacks."""
 
     threshold_ns: int

@@ -10,8 +10,9 @@ from __future__ import annotations
 import fcntl
 import os
 import struct
-from dataclasses import dataclass
 from pathlib import Path
+
+from opline.values import Value
 
 SECTOR_BYTES = 512
 _FS_IOC_FIEMAP = 0xC020660B  # _IOWR('f', 11, struct fiemap)
@@ -28,8 +29,7 @@ _FLAGS = (
 _PLACELESS = 0x2 | 0x4 | 0x8 | 0x80 | 0x100 | 0x200 | 0x400
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
+class Extent(Value):
     """A run of sectors of a file; ``physical_sector`` counts from the begin of the file system's device."""
 
     logical_sector: int

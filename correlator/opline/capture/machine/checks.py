@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+
+from opline.values import Value
 
 
 class Status(enum.StrEnum):
@@ -16,8 +17,7 @@ class Status(enum.StrEnum):
     MISSING = "missing"
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Value):
     """One line of the report. ``advice`` is what to type or install."""
 
     name: str

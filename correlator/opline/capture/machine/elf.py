@@ -14,11 +14,11 @@ import re
 import struct
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from opline.errors import OplineError
+from opline.values import Value
 
 # mov $imm32 to a register, or xor of one with itself, with and without the prefix for r8 to r15
 _CONSTANT = re.compile(
@@ -51,8 +51,7 @@ _RELATIVE = 8  # R_X86_64_RELATIVE
 _TRACEPOINT_BYTES = 64  # struct lttng_ust_tracepoint, with the alignment of its section
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Value):
     """One location of a USDT probe. Offsets are in the file; ``semaphore`` 0: it has none."""
 
     provider: str

@@ -17,12 +17,12 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import IO, Any
 
 from opline.scratch import start_ticks, stat_fields
+from opline.values import Value
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _ENDING_S = 0.5
@@ -32,8 +32,7 @@ _PF_EXITING = 0x4  # linux/sched.h; of the flags, field 9 of stat
 _TERMINAL = (signal.SIGINT, signal.SIGHUP)  # what a terminal sends to its foreground group
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(Value):
     """One process of this boot. ``executables``: device and inode of what it may run; empty: not known."""
 
     pid: int

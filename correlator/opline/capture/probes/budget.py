@@ -8,14 +8,14 @@ probes together: 0.02 is 20 ms of their threads' time a second.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
+
+from opline.values import Value
 
 WINDOW_NS = 500_000_000  # over which what hits cost is looked at
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Value):
     """A probe that was removed: how often it was hit, which share of a processor that is, and when."""
 
     event: str
@@ -25,7 +25,7 @@ class Refused:
 
     def document(self) -> dict[str, Any]:
         """As plain JSON types."""
-        return asdict(self)
+        return dict(vars(self))
 
 
 class Budget:

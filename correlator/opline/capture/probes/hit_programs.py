@@ -14,11 +14,11 @@ import fnmatch
 import functools
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opline.capture.machine.elf import Elf, Place
+from opline.values import Value
 
 if TYPE_CHECKING:
     from opline.capture.bpf.btf import Btf
@@ -73,8 +73,7 @@ class UnreadableError(Exception):
     """An argument that can't be read, in a few words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Value):
     """One BPF program: all places of a probe in a file at which the arguments lie alike; or one in the kernel."""
 
     event: int  # which of the probes

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,14 +18,14 @@ from opline.capture.probes import hit_trace
 from opline.capture.recorder import proof
 from opline.capture.recorder.options import Options
 from opline.paths import OWN_MODEL
+from opline.values import Value
 
 if TYPE_CHECKING:
     from opline.folder import Folder
     from opline.model import Model
 
 
-@dataclass(frozen=True, slots=True)
-class About:
+class About(Value):
     """The session that traces: its name, whose daemon's it is, where block events come from, whether the model's probes
     are placed, which processes are attached to, and whether block requests have a record each.
     """

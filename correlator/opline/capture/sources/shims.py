@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from opline.applications import table
 from opline.capture.directory.state import State
 from opline.capture.lttng.sessiond import Sessiond
 from opline.capture.sources.childsource import ChildSource
+from opline.values import Value
 
 
 class ShimSource(ChildSource, ABC):
@@ -26,8 +26,7 @@ class ShimSource(ChildSource, ABC):
         """Start it and wait until it listens. Raises OplineError with its own words if it cannot."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shim:
+class Shim(Value):
     """``name``: what `--preload` and a model's `preload` call it. ``relayed``: the provider of its collector's events.
     ``warnings``: what to tell somebody who records with it; takes whether the recording has its own session daemon.
     """

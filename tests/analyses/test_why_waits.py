@@ -202,7 +202,7 @@ def test_stacks_are_summed_a_range_of_ops_at_a_time(tmp_path: Path, monkeypatch:
     rows = len(list(wait_stacks._rows(opened)))
     (counted_ns,) = opened.row("SELECT sum(duration_ns)::BIGINT FROM waits SEMI JOIN counted USING (op_id)")
     assert sum(waited.ns for waited in found) == counted_ns > 0
-    monkeypatch.setattr(stages, "OPS", 5)
+    monkeypatch.setattr(stages, "ROWS", 5)
     again, parts = wait_stacks.waited(opened, Selection())
     assert (again, list(parts)) == (ops, found)
     assert len(list(wait_stacks._rows(opened))) > rows

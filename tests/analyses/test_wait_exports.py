@@ -197,6 +197,7 @@ def test_functions_of_the_program_come_before_those_of_the_kernel(
         (("[vdso+0x5a0]", "a::b<c(int)>::d(e (*)(f)) const+0x1 [libx.so]"), "a::b<c(int)>::d (libx.so)"),
         (("(anonymous namespace)::f()+0x1 [x]",), "(anonymous namespace)::f (x)"),
         (("[anonymous]", "main+0x7 [store]"), "main (store)"),
+        (("fdatasync+0x10 [libc.so.6]", "[uprobes+0x0]"), None),
         (("clock_nanosleep+0x23 [libc.so.6]",), None),
         (("0x7f0012345678",), None),
     ],

@@ -147,6 +147,11 @@ def test_words() -> None:
     assert spent_on(spent("timer", cause="sleep")) == "a timer (sleep)"
     assert spent_on(spent("timer", cause="poll")) == "an event (poll), until its timeout"
     assert brief(spent("timer", cause="poll")) == "poll, timeout"
+    causes = {"cause": "futex", "last_cause": "page under write-back"}
+    written = spent("device", "a", "a", request="write", device="sda", **causes)
+    assert spent_on(written) == (
+        "a lock (futex): a, which waited for a page under write-back: its write request was at the device (sda)"
+    )
     assert spent_on(spent("timer", "a", "a", cause="pipe", last_cause="futex")) == (
         "a pipe: a, which waited for a lock (futex), until its timeout"
     )

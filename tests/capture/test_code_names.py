@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import ctypes.util
 import itertools
 import os
@@ -164,3 +165,20 @@ def test_mappings_that_are_read_while_a_process_goes_over_are_thrown_away() -> N
     assert names.frames(before, addresses) == [hex(addresses[0])]
     names.see(before, addresses, own, 0)
     assert names.frames(before, addresses) == [hex(addresses[0])]
+
+
+def test_what_is_known_of_a_file_serves_the_next_process() -> None:
+    """Two programs of one process: the second one is told of the place that the first one met, unasked."""
+    own = os.getpid()
+    since = {own: 5}
+    told: list[tuple[tuple[int, int], int, Row]] = []
+    names = UserNames(since.get, lambda *one: told.append(one))
+    libc = ctypes.CDLL(None)
+    first, second = (ctypes.cast(f, ctypes.c_void_p).value or 0 for f in (libc.clock_nanosleep, libc.getpid))
+    names.see((own, 5), [first], own, 0)
+    assert [address for _, address, _ in told] == [first]
+    since[own] = 6
+    names.confirm()
+    names.see((own, 6), [second], own, 0)
+    assert [(program, address) for program, address, _ in told[1:]] == [((own, 6), first), ((own, 6), second)]
+    assert told[1][2] == told[0][2]

@@ -86,7 +86,8 @@ def _at_end(s: Spent) -> str:
     end = _by_end(s)
     if s.last_cause is None or s.request is None or about_requests(s.last_cause):
         return end
-    return f"which waited for {cause_words(s.last_cause)}: {end.removeprefix('for ')}"
+    end = f"its {end.removeprefix('whose ')}" if end.startswith("whose ") else end.removeprefix("for ")
+    return f"which waited for {cause_words(s.last_cause)}: {end}"
 
 
 def _by_end(s: Spent) -> str:

@@ -34,6 +34,7 @@ from opline.errors import OplineError
 
 _MAP = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) ..x. ([0-9a-f]+) ([0-9a-f]+:[0-9a-f]+) (\d+) *(.*)$", re.MULTILINE)
 _DELETED = " (deleted)"
+_RETURN_PROBES = "[uprobes]"  # where functions with a return probe return to, on the way to their callers
 _WORDS = 4096  # of a thread's stack, that are looked through
 _NEW_PLACES = 512  # of one stack
 Program = tuple[int, int]  # a process, and since when it runs its program
@@ -44,6 +45,7 @@ class _File:
 
     def __init__(self, name: str, elf: Elf | None) -> None:
         self.name, self._elf = name, elf
+        self.rows: dict[int, Row] = {}  # by offset: the places that were met so far
         self._names: CodeNames | None = None
         self._unwinding: Unwinding | None = None
 
@@ -134,13 +136,34 @@ class UserNames:
             file, offset = self._files.get(mapping.key), address - mapping.begin + mapping.offset
             if file is not None and called and not file.returns_here(offset):
                 continue
-            row = BY_FRAME_POINTER if file is None else file.row(offset, called)
+            row = self._row(mapping, file, offset, called)
             if row is not None:
                 self._tell(program, address, row)
             self._told.add((program, address))
             new += 1
             if new == _NEW_PLACES:
                 return
+
+    @staticmethod
+    def _row(mapping: _Mapping, file: _File | None, offset: int, called: bool) -> Row | None:
+        if file is None:  # the caller of a function with a return probe is known to the kernel alone
+            return None if mapping.key[2] == _RETURN_PROBES else BY_FRAME_POINTER
+        if offset in file.rows:
+            return file.rows[offset]
+        row = file.row(offset, called)
+        if row is not None:
+            file.rows[offset] = row
+        return row
+
+    def _tell_of_files(self, program: Program, mappings: Sequence[_Mapping]) -> None:
+        """What is known from other processes: those that a server forks run the same files."""
+        for mapping in mappings:
+            file = self._files.get(mapping.key)
+            for offset, row in file.rows.items() if file is not None else ():
+                address = offset - mapping.offset + mapping.begin
+                if mapping.begin <= address < mapping.end:
+                    self._tell(program, address, row)
+                    self._told.add((program, address))
 
     def _is_mapped(self, program: Program, address: int) -> bool:
         mappings = self._maps.get(program)
@@ -164,6 +187,7 @@ class UserNames:
         if self._runs(program):
             if program not in self._maps:
                 self._unsure.add(program)
+                self._tell_of_files(program, found)
             self._maps[program] = _Mappings(found)
 
     def confirm(self) -> None:

@@ -35,8 +35,9 @@ enum block_kind {
     KIND_COUNT
 };
 
-// What happened to a process of the tree. `tid` is that process; of a fork the new one, and `pid` its parent.
-enum process_step { PROCESS_FORK, PROCESS_EXEC, PROCESS_EXIT };
+// What happened to a process of the tree. `tid` is that process; of a fork the new one, and `pid` its parent. RUNS: it
+// is in the tree, and was before.
+enum process_step { PROCESS_FORK, PROCESS_EXEC, PROCESS_EXIT, PROCESS_RUNS };
 
 // Of an io_uring request: a thread submits it; it is handed to a worker; a worker queues its first bio; its completion
 // is there for the application.

@@ -53,7 +53,7 @@ static uint64_t enabled_mask(void) {
 #undef ASK
     mask |= lttng_ust_tracepoint_enabled(sched, off_cpu) ? UINT64_C(1) << KIND_OFF_CPU : 0;
     if (lttng_ust_tracepoint_enabled(sched, process_fork) || lttng_ust_tracepoint_enabled(sched, process_exec) ||
-        lttng_ust_tracepoint_enabled(sched, process_exit))
+        lttng_ust_tracepoint_enabled(sched, process_exit) || lttng_ust_tracepoint_enabled(sched, process_runs))
         mask |= UINT64_C(1) << KIND_PROCESS;
     mask |= lttng_ust_tracepoint_enabled(sched, process_thread) ? UINT64_C(1) << KIND_THREAD : 0;
     mask |= lttng_ust_tracepoint_enabled(sched, process_cgroup) ? UINT64_C(1) << KIND_CGROUP : 0;
@@ -100,6 +100,14 @@ static void pass_paths(const struct block_event *e) {
     if (f) write_sched_process_file_path(e->ktime, e->ktime, f->dev, f->number, f->path);
 }
 
+// In the next part of the stream.
+static void tell_paths_again(void) {
+    pthread_mutex_lock(&of_cgroups);
+    paths_to_tell_again(&cgroups.paths);
+    pthread_mutex_unlock(&of_cgroups);
+    paths_to_tell_again(&files.paths);
+}
+
 __attribute__((visibility("default"))) uint64_t paths_told(void) { return cgroups.paths.told + files.paths.told; }
 
 static bool pass_process(const struct block_event *e, uint64_t seq) {
@@ -114,6 +122,7 @@ static bool pass_process(const struct block_event *e, uint64_t seq) {
         PASS_STEP(PROCESS_FORK, process_fork);
         PASS_STEP(PROCESS_EXEC, process_exec);
         PASS_STEP(PROCESS_EXIT, process_exit);
+        PASS_STEP(PROCESS_RUNS, process_runs);
     }
 #undef PASS_STEP
     return false;
@@ -178,12 +187,12 @@ enum { FLUSH_AFTER_NS = 250000000 };  // what there is, is in the file after thi
 static bool pass_watermark(uint64_t through_ns) {
     static uint64_t flushed_ns;
     if (!bridge_is_open()) return false;
-    const bool goes_on = atomic_load(&bridge_stream.next.open);
+    const bool goes_on = ctf_goes_on(&bridge_stream);
     if (!goes_on && through_ns - flushed_ns < FLUSH_AFTER_NS) return false;
     const bool says = lttng_ust_tracepoint_enabled(block, watermark);
     if (says) write_block_watermark(through_ns, through_ns);
     ctf_flush(&bridge_stream);
-    ctf_go_on(&bridge_stream, through_ns);
+    if (ctf_go_on(&bridge_stream, through_ns)) tell_paths_again();
     flushed_ns = through_ns;
     return says;
 }

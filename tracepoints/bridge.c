@@ -354,6 +354,9 @@ EXPORT uint64_t bridge_mask(const struct bridge *b) { return b->control->mask; }
 // Record this process (as our PID namespace numbers it) and what it forks, from its next call on.
 EXPORT void bridge_follow(struct bridge *b, uint32_t pid) { b->control->follow = pid; }
 
+// The iterator over threads tells from now on what holds, and lets follow nobody new.
+EXPORT void bridge_retells(struct bridge *b) { b->control->retells = 1; }
+
 // How many events of each of the first `kinds` kinds have been passed on so far. The thread goes on counting.
 EXPORT void bridge_sent(const struct bridge *b, uint64_t *sent, uint32_t kinds) {
     const volatile uint64_t *counted = b->counts.sent;

@@ -36,6 +36,7 @@ struct bridge_control {
     __u32 follow;    // the process whose system calls are wanted, put into the tree by its next one; 0: none
     __u32 followed;  // by the programs: the root's number of that process, once it is in the tree
     __u32 workers;   // by the programs: a worker of an io_uring has queued a bio
+    __u32 retells;   // the iterator over threads tells again what holds: nobody new is followed
     __u8 call_of[CALL_NUMBERS];  // system call's number → opline_call; 0: not ours
 };
 

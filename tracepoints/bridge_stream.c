@@ -44,6 +44,9 @@ EXPORT bool bridge_open(int folder, int index, const uint8_t uuid[16]) {
 // The same in the next chunk's folders.
 EXPORT bool bridge_open_next(int folder, int index) { return ctf_open_next(&bridge_stream, folder, index, "block"); }
 
+// It will go on there, and has not yet.
+EXPORT bool bridge_goes_on(void) { return ctf_goes_on(&bridge_stream); }
+
 // After bridge_finish(): write what is left; how many packets could not be written.
 EXPORT uint64_t bridge_close(void) {
     ctf_close(&bridge_stream);

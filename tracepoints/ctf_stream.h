@@ -86,10 +86,13 @@ static inline bool ctf_open(struct ctf_stream *s, int folder, int index, const c
     return true;
 }
 
+// It will go on in other files, and has not yet.
+static inline bool ctf_goes_on(const struct ctf_stream *s) { return atomic_load(&s->next.open); }
+
 // Let the stream go on in such files of another folder, which is the next chunk's: the thread that writes it does that
 // at its next ctf_go_on(). False with errno set if that is not possible, or it has not gone on since the last time.
 static inline bool ctf_open_next(struct ctf_stream *s, int folder, int index, const char *stream) {
-    if (atomic_load(&s->next.open)) return errno = EBUSY, false;
+    if (ctf_goes_on(s)) return errno = EBUSY, false;
     if (!ctf_files(&s->next.file, &s->next.index, folder, index, stream, s->instance)) return false;
     atomic_store(&s->next.open, true);
     return true;
@@ -162,9 +165,9 @@ static inline void ctf_end(struct ctf_stream *s, const uint8_t *at) {
 }
 
 // Between two events: go on in the files that ctf_open_next() has opened. The packets are numbered on, and a part has
-// a packet at least, as LTTng's have: the end of what was lost is known in each.
-static inline void ctf_go_on(struct ctf_stream *s, uint64_t time_ns) {
-    if (!atomic_load(&s->next.open)) return;
+// a packet at least, as LTTng's have: the end of what was lost is known in each. False: there are none.
+static inline bool ctf_go_on(struct ctf_stream *s, uint64_t time_ns) {
+    if (!ctf_goes_on(s)) return false;
     if (s->packets == 0) ctf_begin(s, time_ns < s->end_ns ? s->end_ns : time_ns);
     ctf_flush(s);
     close(s->file);
@@ -173,6 +176,7 @@ static inline void ctf_go_on(struct ctf_stream *s, uint64_t time_ns) {
     s->index = s->next.index;
     s->offset = s->packets = 0;
     atomic_store(&s->next.open, false);
+    return true;
 }
 
 // At the end: what is left, and a packet without events if losses came behind the last one.

@@ -127,6 +127,13 @@ __attribute__((visibility("default"))) bool hit_open_next(int folder, int index)
     return all;
 }
 
+// They will go on there, and one has not yet.
+__attribute__((visibility("default"))) bool hit_goes_on(void) {
+    bool any = false;
+    for (uint32_t cpu = 0; cpu < hits.cpus; ++cpu) any = any || ctf_goes_on(hits.streams[cpu]);
+    return any;
+}
+
 // A program's records: which event of the metadata they are, and how long their payload is.
 __attribute__((visibility("default"))) void hit_kind(uint32_t kind, uint32_t event, uint32_t bytes) {
     hits.event_of[kind] = event;

@@ -49,7 +49,12 @@ static struct known_path *path_entry(struct path_table *t, uint32_t dev, uint64_
     return p;
 }
 
-// The entry, if its path is to be told now: once. `p` may be NULL.
+// The stream goes on in another part, which has the path of whatever it names.
+static inline void paths_to_tell_again(struct path_table *t) {
+    for (size_t i = 0; i < t->room; ++i) t->known[i].told = false;
+}
+
+// The entry, if its path is to be told now: once in a part of the stream. `p` may be NULL.
 static inline const struct known_path *path_to_tell(struct path_table *t, struct known_path *p) {
     if (!p || !p->path || p->told) return NULL;
     ++t->told;

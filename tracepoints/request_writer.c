@@ -109,9 +109,8 @@ static void one_round(uint64_t told_before, uint16_t flags, uint64_t hold_back) 
     const bool all = drain();
     tell_losses(now);
     if (all && oldest > hold_back) write_until(oldest - hold_back);
-    const bool goes_on = atomic_load(&w.stream.next.open);
-    if (goes_on || w.watermark_ns - w.flushed_ns >= FLUSH_NS) say_watermark();
-    ctf_go_on(&w.stream, w.watermark_ns);
+    if (ctf_goes_on(&w.stream) || w.watermark_ns - w.flushed_ns >= FLUSH_NS) say_watermark();
+    if (ctf_go_on(&w.stream, w.watermark_ns)) paths_to_tell_again(&w.cgroups);
     ++w.counts.rounds;
 }
 
@@ -191,6 +190,9 @@ EXPORT bool requests_start(int folder, int index, const uint8_t uuid[16], int ri
 
 // The same stream in the next chunk's folders.
 EXPORT bool requests_open_next(int folder, int index) { return ctf_open_next(&w.stream, folder, index, "requests"); }
+
+// It will go on there, and has not yet.
+EXPORT bool requests_goes_on(void) { return ctf_goes_on(&w.stream); }
 
 // Write what is left, end, and say what happened. The programs must be detached.
 EXPORT void requests_finish(struct request_counts *counts) {

@@ -20,6 +20,7 @@
 //   process_fork   a recorded process, `parent_pid`, has made the process `pid`, which is recorded, too; `comm`: the name of the thread that did
 //   process_exec   the recorded process `pid` runs another program from here on; `comm`: its name
 //   process_exit   the last thread of the recorded process `pid` has ended
+//   process_runs   the recorded process `pid` runs, and did before: told when the recording begins, and in each part of one in chunks
 //   process_thread   `tid` and `pid` (root PID namespace) are called `vtid` and `vpid` in their own PID namespace, whose inode is `pid_ns`
 //             (LTTng-UST's context of that name). The thread began at `start_ns` (CLOCK_MONOTONIC of the recorder). In its time
 //             namespace, whose inode is `time_ns`, that clock is `clock_offset_ns` ahead of the recorder's. `parent_tid`, `parent_pid`: who forked it just now;
@@ -133,6 +134,8 @@ LTTNG_UST_TRACEPOINT_EVENT_CLASS(sched, process,
 LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(sched, process, sched, process_exec,
     LTTNG_UST_TP_ARGS(const struct block_event *, e, uint64_t, seq_number))
 LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(sched, process, sched, process_exit,
+    LTTNG_UST_TP_ARGS(const struct block_event *, e, uint64_t, seq_number))
+LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(sched, process, sched, process_runs,
     LTTNG_UST_TP_ARGS(const struct block_event *, e, uint64_t, seq_number))
 
 LTTNG_UST_TRACEPOINT_EVENT(sched, process_thread,

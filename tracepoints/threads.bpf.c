@@ -110,17 +110,25 @@ int on_cgroup_attach_task(struct bpf_raw_tracepoint_args *ctx) {
 #endif
 
 static inline int in_tree_already(u64 task);  // tree.bpf.c
-static inline void seed(u64 task);            // wakers.bpf.c
+static inline void tell_running_process(u64 task);
+static inline void seed(u64 task);  // wakers.bpf.c
+static inline void tell_followed_again(u64 task);
 
 struct bpf_iter__task {
     u64 meta, task;
 };
-// A program of type iterator (kernel/bpf/task_iter.c), run once for each thread when its descriptor is read.
+// A program of type iterator (kernel/bpf/task_iter.c), run once for each thread when its descriptor is read: when the
+// recording begins, and in each part of a recording in chunks.
 int bpf_iter__task(struct bpf_iter__task *ctx) {
     u64 task = ctx->task;
-    if (!task) return 0;
-    if (!in_root_namespace(task) || in_tree_already(task)) tell_thread(task, 1);
-    else seed(task);
+    u32 zero = 0;
+    const struct bridge_control *c = control.lookup(&zero);
+    if (!task || !c) return 0;
+    const int ours = in_tree_already(task);
+    if (ours) tell_running_process(task);
+    if (ours || !in_root_namespace(task)) tell_thread(task, 1);
+    else if (!c->retells) seed(task);
+    if (c->retells) tell_followed_again(task);
     return 0;
 }
 

@@ -118,6 +118,18 @@ static inline void tell_process(u8 step, u32 process, u32 parent) {
     events.ringbuf_submit(e, RB_NO_WAKEUP);
 }
 
+// Of a process' first thread: it is one of the recorded processes, and runs already.
+static inline void tell_running_process(u64 task) {
+    u32 process = (u32)pointer_at(task + O_TASK_TGID);
+    if ((u32)pointer_at(task + O_TASK_PID) != process || !wanted(KIND_PROCESS)) return;
+    struct block_event *e = reserve(KIND_PROCESS);
+    if (!e) return;
+    e->call = PROCESS_RUNS;
+    e->tid = process;
+    bpf_probe_read_kernel(e->comm, sizeof(e->comm), (void *)(task + O_TASK_COMM));
+    events.ringbuf_submit(e, RB_NO_WAKEUP);
+}
+
 static inline int in_tree(struct bridge_control *c) {
     u64 ids = kernel_ids();
     u32 tgid = ids >> 32;

@@ -123,6 +123,12 @@ static inline void seed(u64 task) {
     if (!thread_of(tid) && put_thread(tid, &fresh)) tell_follow(task, LEVELS);
 }
 
+// Of a thread that is followed for others: told as when that began.
+static inline void tell_followed_again(u64 task) {
+    const struct thread_wait *t = thread_of((u32)pointer_at(task + O_TASK_PID));
+    if (t && t->level) tell_follow(task, t->level);
+}
+
 // io_uring makes its workers without a fork that sched_process_fork would tell.
 int on_task_newtask(struct bpf_raw_tracepoint_args *ctx) {
     u32 process = bpf_get_current_pid_tgid() >> 32;
@@ -181,6 +187,7 @@ static inline void note_waker(struct bridge_control *c, struct thread_wait *t) {
 
 static inline void no_irq_here(void) {}
 static inline void seed(u64 task) {}
+static inline void tell_followed_again(u64 task) {}
 static inline void forget(u64 task, u32 tid) { take_out(tid); }
 static inline void forget_useless(u64 task, u32 tid, const struct thread_wait *t, u64 now) {}
 static inline int within_budget(struct bridge_cpu *cpu, const struct thread_wait *t) { return 1; }

@@ -54,7 +54,12 @@ class NativeReader:
     """CTF 1.8 and CTF 2. Raises Unsupported for what it does not recognise, ValueError for junk."""
 
     def __init__(
-        self, traces: list[str], cpus: int = 0, hosts: list[tuple[str, list[tuple[int, int]]]] = ..., /
+        self,
+        traces: list[str],
+        cpus: int = 0,
+        hosts: list[tuple[str, list[tuple[int, int]]]] = ...,
+        going_on: list[str] = ...,
+        /,
     ) -> None: ...
     def open(self, consumer: object, threads: int, /) -> None: ...
     def run(self, max_events: int, /) -> bool: ...

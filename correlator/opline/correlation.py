@@ -16,7 +16,8 @@ from opline.losses import Gap
 from opline.paths import is_recording, plain
 from opline.population import counts_alone, recorded_commands, recorded_processes
 from opline.readers import chunks
-from opline.readers.front import choose, reader_wanted
+from opline.readers.front import found as found_traces
+from opline.readers.front import reader_wanted
 from opline.readers.native import NativeReader
 from opline.readers.streams import closed_until_ns, last_packet_end_ns
 from opline.readers.threads import threads_wanted
@@ -67,8 +68,7 @@ class Source(Value):
 
 def source_of(trace: StrPath, reader: str | None = None, extents: Sequence[Path] = ()) -> Source:
     """The trace under ``trace``. ``extents``: maps of files besides those that lie with it. Raises OplineError."""
-    traces = find_traces(trace)
-    front, why = choose(traces, reader_wanted(reader))
+    traces, front, why = found_traces(trace, reader_wanted(reader))
     maps = _maps(trace, extents)
     recording = recording_of(trace)
     gaps = gaps_in(trace, recording, traces)
@@ -274,8 +274,7 @@ def stage_statistics(
 
     Raises OplineError.
     """
-    traces = find_traces(trace)
-    front, _why = choose(traces, reader_wanted(reader))
+    traces, front, _why = found_traces(trace, reader_wanted(reader))
     recording = recording_of(trace)
     gaps = gaps_in(trace, recording, traces)
     plan = _plan(model, "pointer", _maps(trace, extents), gaps, recording)
@@ -298,7 +297,7 @@ def stage_statistics(
         if alone and not left_out:
             break
         all_programs, without = all_programs or not alone, ()
-        front, _why = choose(find_traces(trace), reader_wanted(reader))
+        _traces, front, _why = found_traces(trace, reader_wanted(reader))
     for message in done.messages:
         talk(message)
     summary = done.summary
@@ -322,8 +321,7 @@ def feed_csv(
 
     Raises OplineError, and ReadAgainError: then begin anew, with other ``rows``.
     """
-    traces = find_traces(trace)
-    front, _why = choose(traces, reader_wanted(reader))
+    traces, front, _why = found_traces(trace, reader_wanted(reader))
     recording = recording_of(trace)
     gaps = gaps_in(trace, recording, traces)
     core = _core.Core(_plan(model, "pointer", _maps(trace, extents), gaps, recording))

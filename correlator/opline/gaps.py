@@ -37,7 +37,7 @@ def gaps_of(
     """
     if recording is None:
         return []
-    found = []
+    found = _removed(recording.get("removed"))
     if recording.get("state") == "recording":
         from_ns = closed_ns()
         if from_ns is None and (end_ns := last_packet_ns()) is not None:
@@ -61,6 +61,19 @@ def gaps_of(
     return found
 
 
+def _removed(told: Any) -> list[Gap]:
+    """What `record --keep` has removed."""
+    if told is None:
+        return []
+    try:
+        count, until_ns = told["chunks"], told["until_ns"]
+    except (TypeError, KeyError) as error:
+        raise _nonsense() from error
+    if type(count) is not int or type(until_ns) is not int:
+        raise _nonsense()
+    return [Gap("chunks_removed", f"{count:,} older chunks were removed (--keep)", None, until_ns, count)]
+
+
 def _named(gaps: Any) -> list[Gap]:
     try:
         found = [Gap(g["loss"], str(g["why"]), g["from_ns"], g["to_ns"], g["count"]) for g in gaps]
@@ -79,6 +92,7 @@ def _nonsense() -> OplineError:
 
 def closing_line(gaps: Sequence[Gap], recording: Mapping[str, Any] | None) -> str | None:
     """What an analysis says last of a recording that is not whole; None of one that is."""
+    gaps = [gap for gap in gaps if gap.loss != "chunks_removed"]  # as the user has asked
     if not gaps:
         return None
     command = (recording or {}).get("command")

@@ -76,6 +76,7 @@ LOSSES: tuple[Loss, ...] = (
     Loss("discarded_unknown_count", _LOST, _R, "Intervals with an unknown number of discarded events. Ops that overlap are tainted.", "intervals with an unknown number of discarded events"),
     Loss("collector_lost", _LOST, _R, "A collector's ring buffer was full, or a process with a shim was killed inside a record. Record fewer events, or give the collector more CPU time.", "a collector's ring buffer was full"),
     Loss("recording_cut_short", _LOST, _R, "Tracing ended before the command did, at --size-limit or on a nearly full disk. Later ops are tainted. Allow a larger trace, or free disk space.", "tracing ended before the command did"),
+    Loss("chunks_removed", _NOTICE, _R, "`opline record --keep` removed older chunks while it recorded. Ops that began before the first kept chunk do not count."),
     Loss("recording_unfinished", _LOST, _R, "The recorder was killed, or is still recording. Ops in the trace's last seconds are tainted.", "the recorder was killed, or is still recording"),
     Loss("tracer_died", _LOST, _R, "A daemon of LTTng died while the command ran. Later ops are tainted. Record again.", "a daemon of LTTng died"),
     Loss("writes_failed", _LOST, _R, "LTTng could not write some packets, most likely because the disk was full. Later ops are tainted. Free disk space and record again.", "LTTng could not write packets"),

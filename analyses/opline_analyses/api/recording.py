@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import sys
 import time
 from collections.abc import Sequence
@@ -46,6 +47,7 @@ class Wish(Given):
     tcp: bool = False
     size_limit: int | None = None
     rotate: float | None = None
+    keep: int | float | None = None
     repeat: int | None = None
     against: str | None = None
     measure_overhead: bool = False
@@ -82,8 +84,7 @@ def record(wish: Wish) -> int:
         )
     if wish.duration is not None and (command or not wish.duration > 0):
         raise UsageError("--duration is a number of seconds above 0, for --pid, --comm or --cgroup without a command.")
-    if wish.rotate is not None and not wish.rotate >= 1:
-        raise UsageError("--rotate needs a time of at least 1 s.")
+    _check_chunks(wish)
     if wish.correlate and wish.model is None:
         raise UsageError("--correlate needs --model M.")
     model = None
@@ -198,6 +199,7 @@ def _record(wish: Wish, command: list[str], model: Model | None, directory: Path
             sessiond=wish.sessiond,
             size_limit=wish.size_limit,
             rotate_ns=None if wish.rotate is None else round(wish.rotate * 1e9),
+            keep=_chunks_kept(wish),
             subbuf_bytes=wish.subbuf_size,
             subbuf_count=wish.subbufs,
             probes=wish.probes,
@@ -230,6 +232,20 @@ def _record(wish: Wish, command: list[str], model: Model | None, directory: Path
         with open_or_correlate(shown):
             pass
     return code
+
+
+def _check_chunks(wish: Wish) -> None:
+    if wish.rotate is not None and not wish.rotate >= 1:
+        raise UsageError("--rotate needs a time of at least 1 s.")
+    if wish.keep is not None and (wish.rotate is None or not wish.keep > 0):
+        raise UsageError("--keep needs --rotate T, and a number of chunks (10) or a time (1h) above 0.")
+
+
+def _chunks_kept(wish: Wish) -> int | None:
+    """How many closed chunks have the time that is to be kept, if not their number is given."""
+    if isinstance(wish.keep, float) and wish.rotate is not None:
+        return max(1, math.ceil(wish.keep / wish.rotate))
+    return None if wish.keep is None else int(wish.keep)
 
 
 def _choose_model(recorder: Recorder, quiet: bool) -> Model | None:

@@ -67,9 +67,9 @@ def duration_ns(text: str, option: str, unit: str = "s") -> int:
     return _scaled(text, units, option, f"a duration (10ms, 1.5s; a number alone is in {unit})")
 
 
-def seconds_given(text: str) -> float:
-    """The argument of --duration, in seconds: 10, 0.5, 500ms, 5m. Raises UsageError."""
-    return duration_ns(text, "--duration") / 10**9
+def seconds_given(option: str) -> Callable[[str], float]:
+    """What reads the argument of an option, in seconds: 10, 0.5, 500ms, 5m. It raises UsageError."""
+    return lambda text: duration_ns(text, option) / 10**9
 
 
 def moment_ns(text: str) -> int | None:

@@ -13,8 +13,7 @@ from opline import _core
 from opline.applications import table
 from opline.correlation import recording_of
 from opline.errors import OplineError, UsageError
-from opline.readers.front import choose, reader_wanted
-from opline.readers.trace import find_traces
+from opline.readers.front import found, reader_wanted
 from opline.talk import talk
 from opline_analyses.base import filters
 from opline_analyses.base.quantities import seconds
@@ -128,7 +127,7 @@ def run(args: argparse.Namespace) -> int:
     """Print until the end, the limit, or a closed pipe."""
     refuse_other(args.trace)
     wanted = _filter(args)
-    front, _ = choose(find_traces(args.trace), reader_wanted(args.reader))
+    _traces, front, _ = found(args.trace, reader_wanted(args.reader))
     with csv_output(args) if args.csv else output(args.output) as out:
         printer = _core.Printer(out.fileno(), json.dumps(wanted | table.providers()))
         try:

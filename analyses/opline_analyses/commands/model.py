@@ -71,7 +71,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     inferred.add_argument(
         "--duration",
         metavar="T",
-        type=seconds_given,
+        type=seconds_given("--duration"),
         default=_DURATION_S,
         help="with --pid: how long: 10 (seconds), 5m; 3",
     )

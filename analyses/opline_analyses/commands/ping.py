@@ -56,7 +56,9 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--port", metavar="N", type=_port, default=0, help="with --serve: this UDP port (default: a free one)"
     )
-    parser.add_argument("--duration", metavar="T", type=seconds_given, help="end after this time (10, 500ms, 5m)")
+    parser.add_argument(
+        "--duration", metavar="T", type=seconds_given("--duration"), help="end after this time (10, 500ms, 5m)"
+    )
 
 
 def _port(text: str) -> int:

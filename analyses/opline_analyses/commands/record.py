@@ -27,6 +27,7 @@ LACKS = {
 }
 MOST = 1000
 MOST_US = 60_000_000
+_MOST_KEPT = 1_000_000  # chunks
 EXAMPLES = (
     """\
 opline record runs a command and records its system calls, its tracepoints and
@@ -70,6 +71,15 @@ def _number(text: str) -> int:
     return int(text)
 
 
+def _kept(text: str) -> int | float:
+    """A number of chunks, or a time in seconds: that has a unit."""
+    if not text.isdecimal():
+        return seconds_given("--keep")(text)
+    if not 1 <= int(text) <= _MOST_KEPT:
+        raise argparse.ArgumentTypeError(f"{text}: must be 1 to {_MOST_KEPT} chunks, or a time with its unit (10m)")
+    return int(text)
+
+
 def _microseconds(text: str) -> int:
     if not text.isdecimal() or int(text) > MOST_US:
         raise argparse.ArgumentTypeError(f"{text}: must be 0 to {MOST_US}")
@@ -92,7 +102,7 @@ def _add_what_runs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--duration",
         metavar="T",
-        type=seconds_given,
+        type=seconds_given("--duration"),
         help="without a command: record for 10 (seconds), 5m (default: until Ctrl-C)",
     )
 
@@ -103,8 +113,12 @@ def _add_sizes(parser: argparse.ArgumentParser) -> None:
         "--size-limit", metavar="SIZE", type=_size, help="at this size of the trace, stop tracing; the command goes on"
     )
     parser.add_argument(
-        "--rotate", metavar="T", type=seconds_given,
+        "--rotate", metavar="T", type=seconds_given("--rotate"),
         help="close a chunk of the trace each T (60, 5m): closed chunks are correlated while the recording goes on",
+    )  # fmt: skip
+    parser.add_argument(
+        "--keep", metavar="N|T", type=_kept,
+        help="with --rotate: keep the last N closed chunks (10), or those of the last T (1h), and remove older ones",
     )  # fmt: skip
 
 

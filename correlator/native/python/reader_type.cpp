@@ -13,8 +13,8 @@ using namespace opline::python;
 
 struct ReaderState {
     ReaderState(const std::vector<std::string> &paths, std::uint32_t cpus,
-                const std::vector<opline::ctf::HostClock> &hosts)
-        : reader(paths, cpus, hosts) {}
+                const std::vector<opline::ctf::HostClock> &hosts, const std::vector<std::string> &going_on)
+        : reader(paths, cpus, hosts, going_on) {}
     opline::ctf::Reader reader;
     PyObject *core = nullptr;  // kept alive while the reader pushes into it
 };
@@ -58,15 +58,17 @@ bool hosts_from(PyObject *list, std::size_t wanted, std::vector<opline::ctf::Hos
 }
 
 PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *) {
-    PyObject *list, *host_list = nullptr;
+    PyObject *list, *host_list = nullptr, *going_on_list = nullptr;
     unsigned cpus = 0;
-    if (!PyArg_ParseTuple(args, "O!|IO!", &PyList_Type, &list, &cpus, &PyList_Type, &host_list)) return nullptr;
+    if (!PyArg_ParseTuple(args, "O!|IO!O!", &PyList_Type, &list, &cpus, &PyList_Type, &host_list, &PyList_Type,
+                          &going_on_list))
+        return nullptr;
     return guarded_reader([&]() -> PyObject * {
-        std::vector<std::string> paths;
-        if (!paths_from(list, paths)) return nullptr;
+        std::vector<std::string> paths, going_on;
+        if (!paths_from(list, paths) || (going_on_list && !paths_from(going_on_list, going_on))) return nullptr;
         std::vector<opline::ctf::HostClock> hosts;
-        if (host_list && !hosts_from(host_list, paths.size(), hosts)) return nullptr;
-        auto state = std::make_unique<ReaderState>(paths, cpus, hosts);
+        if (host_list && PyList_GET_SIZE(host_list) > 0 && !hosts_from(host_list, paths.size(), hosts)) return nullptr;
+        auto state = std::make_unique<ReaderState>(paths, cpus, hosts, going_on);
         auto self = reinterpret_cast<ReaderObject *>(type->tp_alloc(type, 0));
         if (!self) return nullptr;
         self->state = state.release();

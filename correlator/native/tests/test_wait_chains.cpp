@@ -142,8 +142,12 @@ TEST_CASE("the first lock that a thread of the path slept for is told, with its 
               "cpu 40..42 of 11 (t11) for futex 8 of 11; work 42..60 of 11 (t11) for futex 8 of 11; cpu 60..62");
     }
     SUBCASE("what is long past is forgotten") {
-        m.chains.locks.forget_before(25'000);
+        m.chains.locks.forget_before(26'000);
+        CHECK(m.chains.locks.of(kHost, 11, 25'000) != nullptr);  // it may sleep on
+        m.chains.locks.add(kHost, 11, 27'000, {7, 12, m.name(12), LockKind::kMutex});
+        m.chains.locks.forget_before(28'000);
         CHECK(m.chains.locks.of(kHost, 11, 25'000) == nullptr);
+        CHECK(m.chains.locks.of(kHost, 11, 27'000) != nullptr);
     }
 }
 

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
     from opline.paths import StrPath
 
+#: In a collector's part of a chunk: from which time on (CLOCK_MONOTONIC ns) the part has all that is told once.
+WHOLE_FROM = ".whole_from"
+#: In a recording's directory: a chunk that is being removed. No trace is looked for there.
+REMOVING = ".removing"
 _ARCHIVES = "archives"
 _TIME = r"\d{8}T\d{6}[+-]\d{4}"
 _CLOSED = re.compile(rf"{_TIME}-{_TIME}-(\d+)")
@@ -45,14 +49,20 @@ def open_in(session: StrPath) -> str:
     return max((os.path.join(session, name) for name in found), key=lambda p: place_of(p)[1], default=plain(session))
 
 
-def first_closed(session: StrPath) -> str | None:
-    """The folder of the first chunk; None as long as the session daemon has not closed it."""
+def all_closed(session: StrPath) -> list[str]:
+    """The folders of the closed chunks, by their numbers."""
     try:
         found = os.listdir(os.path.join(session, _ARCHIVES))
     except OSError:
-        return None
-    names = [name for name in found if (told := _CLOSED.fullmatch(name)) and int(told[1]) == 0]
-    return os.path.join(session, _ARCHIVES, names[0]) if names else None
+        return []
+    paths = [os.path.join(session, _ARCHIVES, name) for name in found if _CLOSED.fullmatch(name)]
+    return sorted(paths, key=lambda path: place_of(path)[1])
+
+
+def first_closed(session: StrPath) -> str | None:
+    """The folder of the first chunk; None as long as the session daemon has not closed it."""
+    first = all_closed(session)[:1]
+    return first[0] if first and place_of(first[0])[1] == 0 else None
 
 
 def closed(folders: Sequence[str]) -> list[str]:

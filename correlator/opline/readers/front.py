@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING
 
 from opline import _core
 from opline.errors import TraceError, UsageError
+from opline.readers import chunks
 from opline.readers.clock import clock_ahead_ns, wall_offset_ns
 from opline.readers.native import NativeReader, Unsupported
 from opline.readers.registry import trace_format
-from opline.readers.trace import host_recorded
+from opline.readers.trace import find_traces, host_recorded
 from opline.talk import explain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Protocol
+
+    from opline.paths import StrPath
 
     class Front(Protocol):
         """A front end, opened on some traces."""
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
 
 
 READERS = ("auto", "native", "bt2")
+_ATTEMPTS = 5  # chunks are removed once in a second at most
 
 
 def reader_wanted(argument: str | None) -> str:
@@ -51,6 +55,21 @@ def reader_wanted(argument: str | None) -> str:
     if wanted not in READERS:
         raise UsageError(f"There is no reader {wanted!r}: one of {', '.join(READERS)}.")
     return wanted
+
+
+def found(path: StrPath, wanted: str) -> tuple[list[str], Front, str]:
+    """The traces under a path (find_traces), and what ``choose`` gives for them. If a recorder removes a chunk
+    meanwhile (`record --keep`): what is there then. Raises TraceError.
+    """
+    for _ in range(_ATTEMPTS):
+        there = chunks.all_closed(path) or chunks.all_closed(os.path.join(path, "trace"))
+        try:
+            traces = find_traces(path)
+            return (traces, *choose(traces, wanted))
+        except (FileNotFoundError, TraceError):
+            if all(os.path.isdir(chunk) for chunk in there):
+                raise
+    raise TraceError(f"{path}: chunks are removed faster than they can be read. Keep more of them (--keep).")
 
 
 def choose(traces: list[str], wanted: str) -> tuple[Front, str]:

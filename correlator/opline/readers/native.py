@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from opline import _core
 from opline.errors import TraceError
 from opline.readers.threads import threads_wanted
-from opline.readers.trace import cpus_recorded, no_stream
+from opline.readers.trace import cpus_recorded, first_kept, no_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -38,7 +38,7 @@ class NativeReader:
         self.traces, self._hosts = traces, hosts
         self.threads: int | None = None  # from 2 on, one decodes; None: as many as are wanted
         cpus = 0 if hosts else cpus_recorded(traces[0])
-        self._reader = self._guard(lambda: _core.NativeReader(list(traces), cpus, *([list(hosts)] if hosts else [])))
+        self._reader = self._guard(lambda: _core.NativeReader(list(traces), cpus, list(hosts), first_kept(traces)))
         if self.survey()["streams"] == 0:
             raise no_stream(traces, self.losses()[1])
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from opline import _core
 from opline.readers import chunks
-from opline.readers.trace import cpus_recorded, stream_files
+from opline.readers.trace import cpus_recorded, first_kept, stream_files
 from opline.values import Value
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ class Examination(Value):
 def examine(traces: Sequence[Path]) -> Examination | None:
     """Reads the traces for nobody; None where only babeltrace2 may understand them."""
     try:
-        reader = _core.NativeReader([str(trace) for trace in traces], cpus_recorded(traces[0]))
+        paths = [str(trace) for trace in traces]
+        reader = _core.NativeReader(paths, cpus_recorded(paths[0]), [], first_kept(paths))
         found = json.loads(reader.mendings())
     except (_core.Unsupported, ValueError):
         return None

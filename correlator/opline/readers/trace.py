@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from opline.errors import TraceError
@@ -87,7 +88,7 @@ def _with_metadata(path: str) -> tuple[list[str], list[str]]:
     found: list[str] = []
     unreadable: list[str] = []
     for name, folders, files in os.walk(path, onerror=lambda e: unreadable.append(str(e.filename))):
-        folders[:] = sorted(f for f in folders if f != "index")
+        folders[:] = sorted(f for f in folders if f not in ("index", chunks.REMOVING))
         if "metadata" in files:
             found.append(plain(name))
     return found, unreadable
@@ -151,20 +152,41 @@ def no_stream(traces: Sequence[StrPath], messages: Sequence[str] = ()) -> TraceE
     return TraceError(f"{traces[0]} has no data stream that can be read: nothing was recorded, or all is damaged.")
 
 
-def host_recorded(folder: StrPath) -> dict[str, Any]:
-    """What the recording that a trace is part of says of its host; empty if there is none, or it says nothing."""
+@lru_cache(maxsize=4)
+def _manifest(path: str, _inode: int, _written_ns: int) -> Any:
+    """Each of a hundred chunks is of one recording. Raises OSError, ValueError."""
+    from opline.shapes import parsed
+
+    with open(path) as text:
+        return parsed(text.read())
+
+
+def _recorded(folder: StrPath, what: str) -> dict[str, Any]:
+    """What the recording that a trace is part of says of something; empty if there is none, or it says nothing."""
     at = os.path.abspath(folder)
     for _ in range(_RECORDING_ABOVE):
         if is_recording(at):
-            from opline.shapes import parsed
-
             try:
-                with open(os.path.join(at, "recording.json")) as text:
-                    return dict(parsed(text.read())["host"])
+                about = os.stat(manifest := os.path.join(at, "recording.json"))
+                return dict(_manifest(manifest, about.st_ino, about.st_mtime_ns)[what])
             except (OSError, ValueError, KeyError, TypeError):
                 return {}
         at = os.path.dirname(at)
     return {}
+
+
+def host_recorded(folder: StrPath) -> dict[str, Any]:
+    """What the recording that a trace is part of says of its host; empty if there is none, or it says nothing."""
+    return _recorded(folder, "host")
+
+
+def first_kept(traces: Sequence[str]) -> list[str]:
+    """Those traces of the first chunk that a recorder has kept: it removed the chunks before (`record --keep`)."""
+    first: dict[tuple[str, ...], tuple[int, str]] = {}
+    for trace in traces:
+        place, number = chunks.place_of(trace)
+        first[place] = min((number, trace), first.get(place, (number, trace)))
+    return [t for n, t in first.values() if n > 0 and _recorded(t, "removed").get("through", -1) >= n - 1]
 
 
 def cpus_recorded(folder: StrPath) -> int:

@@ -137,6 +137,7 @@ bool bind_process(BoundClass &c, std::string_view name, Slots &slots) {
     if (name == "process_fork") c.process.step = ProcessStep::kFork;
     else if (name == "process_exec") c.process.step = ProcessStep::kExec;
     else if (name == "process_exit") c.process.step = ProcessStep::kExit;
+    else if (of_bpf && name == "process_runs") c.process.step = ProcessStep::kRuns;
     else return false;
     const bool fork = c.process.step == ProcessStep::kFork;
     c.kind = ClassKind::kProcess;

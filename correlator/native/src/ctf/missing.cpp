@@ -168,7 +168,7 @@ void Survey::find_missing(ReadLosses &losses, std::uint32_t cpus) {
             // of one trace: damaged numbers, whose order is not that of the times
             if (before && before->trace != part.trace) part.stream->goes_on_from(before->end, before->discarded);
             const std::uint64_t numbers = part.first.sequence - (before ? before->sequence + 1 : 0);
-            if (numbers == 0) continue;
+            if (numbers == 0 || (!before && part.trace->goes_on)) continue;
             const std::uint64_t packets = std::max<std::uint64_t>(credible_count(numbers), 1);  // one at least
             Missing missing;
             missing.domain = part.trace->domain();

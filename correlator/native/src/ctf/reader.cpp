@@ -31,10 +31,12 @@ struct Reader::Impl : Merging {
 namespace {
 
 std::vector<std::shared_ptr<Trace>> load_traces(const std::vector<std::string> &paths,
-                                                const std::vector<HostClock> &hosts) {
+                                                const std::vector<HostClock> &hosts,
+                                                const std::vector<std::string> &going_on) {
     std::vector<std::shared_ptr<Trace>> out;
     for (const auto &p : paths) {
         out.push_back(load_trace(p));
+        out.back()->goes_on = std::find(going_on.begin(), going_on.end(), p) != going_on.end();
         if (hosts.empty()) continue;
         const HostClock &host = hosts.at(out.size() - 1);
         out.back()->host_name = host.host;
@@ -45,8 +47,9 @@ std::vector<std::shared_ptr<Trace>> load_traces(const std::vector<std::string> &
 
 }  // namespace
 
-Reader::Reader(const std::vector<std::string> &paths, std::uint32_t cpus, const std::vector<HostClock> &hosts)
-    : Reader(load_traces(paths, hosts), cpus) {}
+Reader::Reader(const std::vector<std::string> &paths, std::uint32_t cpus, const std::vector<HostClock> &hosts,
+               const std::vector<std::string> &going_on)
+    : Reader(load_traces(paths, hosts, going_on), cpus) {}
 
 Reader::Reader(std::vector<std::shared_ptr<Trace>> traces, std::uint32_t cpus) : impl_(std::make_unique<Impl>()) {
     impl_->traces = std::move(traces);

@@ -24,9 +24,9 @@ class Reader {
   public:
     // Each path is a trace: a folder with `metadata`. `cpus`: that the machine had, as far as the recording says; 0: it
     // does not. Throws Unsupported or Malformed (ctf/metadata/types.hpp).
-    // `hosts`: one for each path, or none.
+    // `hosts`: one for each path, or none. `going_on`: those of the paths whose earlier parts were removed on purpose.
     explicit Reader(const std::vector<std::string> &paths, std::uint32_t cpus = 0,
-                    const std::vector<HostClock> &hosts = {});
+                    const std::vector<HostClock> &hosts = {}, const std::vector<std::string> &going_on = {});
     // The same of traces that are loaded. Their classes that another reader has declared are not declared again: it had
     // the same consumer.
     explicit Reader(std::vector<std::shared_ptr<Trace>> traces, std::uint32_t cpus = 0);

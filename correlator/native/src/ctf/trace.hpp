@@ -27,6 +27,7 @@ struct Trace {
     std::map<std::uint64_t, StreamClass> classes;
     std::uint64_t frequency = 1'000'000'000;
     std::string host_name;                // as a cluster has it; "": as the trace says
+    bool goes_on = false;                 // its earlier parts were removed on purpose: packets are numbered on
     std::shared_ptr<const ClockMap> map;  // to the cluster's clock; nullptr: times stay as they are
 
     std::string env(const char *name) const;  // "": it has none such

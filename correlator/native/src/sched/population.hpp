@@ -16,7 +16,7 @@
 
 namespace opline {
 
-enum class ProcessStep : std::uint8_t { kFork, kExec, kExit };
+enum class ProcessStep : std::uint8_t { kFork, kExec, kExit, kRuns };
 
 // One program in one process: from the exec, or the fork, that began it to the next exec, or the exit.
 struct ProgramRun {
@@ -75,11 +75,12 @@ class Population {
         if (pid <= 0 || elsewhere(host)) return;
         const std::uint32_t known = run_of(host, what == ProcessStep::kFork ? parent : pid);
         const bool ours = !all || known != 0;
-        if (what == ProcessStep::kFork || what == ProcessStep::kExit || ours)
+        if (what == ProcessStep::kFork || what == ProcessStep::kExit || (ours && what == ProcessStep::kExec))
             end(pid, ts_ns, what == ProcessStep::kExec);
         if (!ours) return;
         has_host_ = true;
         host_ = host;
+        if (what == ProcessStep::kRuns) return runs_already(pid, comm);
         if (what == ProcessStep::kFork && known == 0) begin(parent, comm, kNoTime);
         if (what == ProcessStep::kExit) return;
         begin(pid, comm, ts_ns);
@@ -136,6 +137,11 @@ class Population {
         runs_.push_back(run);
         recent_pid_ = -1;
         return *runs_of_.insert(pid).first = static_cast<std::uint32_t>(runs_.size());
+    }
+    // Told of a process that runs already, in each part of a recording in chunks: new only in the first that is there.
+    void runs_already(std::int32_t pid, std::uint32_t comm) {
+        if (const std::uint32_t *run = runs_of_.find(pid); !run) begin(pid, comm, kNoTime);
+        else if (ProgramRun &known = runs_[*run - 1]; known.comm == 0) known.comm = comm;
     }
     // Its number may come back as another's.
     void end(std::int32_t pid, std::int64_t ts_ns, bool executes) {

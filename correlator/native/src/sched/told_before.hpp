@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
 #include "base/flat_map.hpp"
@@ -37,9 +38,12 @@ class ToldBefore {
         if (!told) return;
         for (auto at = after(*told, since_ns); at != told->end() && at->at_ns <= until_ns; ++at) each(*at);
     }
-    // Nobody asks about what was before.
+    // Nobody asks about what was before. A wait that goes on then may be told of by the last one.
     void forget_before(std::int64_t ns) {
-        threads_.for_each([ns](std::uint64_t, Told &told) { told.erase(told.begin(), after(told, ns)); });
+        threads_.for_each([ns](std::uint64_t, Told &told) {
+            const auto next = after(told, ns);
+            if (next != told.begin()) told.erase(told.begin(), std::prev(next));
+        });
     }
 
   private:

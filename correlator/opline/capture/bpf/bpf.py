@@ -203,7 +203,7 @@ class Collector:
         self._writes = trace is not None
         self.traces: list[OwnTrace] = []  # its own
         if trace is not None:
-            self.traces.append(event_trace.open_stream(self._bridge.library, trace))
+            self.traces.append(event_trace.open_stream(self._bridge.library, trace, self._tell_threads_again))
         self._requests: RequestStream | None = None
         if requests is not None:
             self._requests = RequestStream(self._bridge.library, self._bridge.bpf, requests, ring_bytes, KINDS)
@@ -316,6 +316,11 @@ class Collector:
         """Record who the threads are that run already in other PID namespaces than the root's. Raises OplineError."""
         if self._running is not None:
             self._bridge.run_iterator(tasks.RUNNING, self._running)
+
+    def _tell_threads_again(self) -> None:
+        """The same of all that are recorded, and which processes these are. Raises OplineError."""
+        self._bridge.retells()
+        self.tell_threads()
 
     def attach(self, pids: Sequence[int]) -> None:
         """Record these processes, which run already, and their descendants; before ``start()``. In a PID namespace,

@@ -138,6 +138,10 @@ class Bridge:
         """Record the system calls of this process, from its next one on, and those of its children."""
         self.library.bridge_follow(self._handle, pid)
 
+    def retells(self) -> None:
+        """The iterator over threads lets follow nobody new from now on: it tells again what holds."""
+        self.library.bridge_retells(self._handle)
+
     def sent(self, kinds: int) -> list[int]:
         """How many events of each of the first kinds have been passed on so far."""
         found = (ctypes.c_uint64 * kinds)()
@@ -178,6 +182,8 @@ def load_library(path: Path) -> Any:
     library.bridge_mask.argtypes = (ctypes.c_void_p,)
     library.bridge_mask.restype = ctypes.c_uint64
     library.bridge_follow.argtypes = (ctypes.c_void_p, ctypes.c_uint32)
+    library.bridge_retells.argtypes = (ctypes.c_void_p,)
+    library.bridge_retells.restype = None
     library.bridge_sent.argtypes = (ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint64), ctypes.c_uint32)
     library.bridge_sent.restype = None
     library.bridge_quiet.argtypes = (ctypes.c_void_p,)

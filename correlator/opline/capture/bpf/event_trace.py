@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,9 @@ def _events(library: Any) -> str:
     return text.value.decode()
 
 
-def open_stream(library: Any, folder: Path) -> OwnTrace:
-    """Let the bridge write into a trace in that folder, which is made. Raises OplineError."""
-    for opens in (library.bridge_open, library.bridge_open_next):
+def open_stream(library: Any, folder: Path, retell: Callable[[], None]) -> OwnTrace:
+    """Let the bridge write into a trace in that folder, which is made. ``retell``: OwnTrace's. Raises OplineError."""
+    for opens in (library.bridge_open, library.bridge_open_next, library.bridge_goes_on):
         opens.restype = ctypes.c_bool
     library.bridge_open.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_char_p)
     library.bridge_open_next.argtypes = (ctypes.c_int, ctypes.c_int)
@@ -41,4 +42,4 @@ def open_stream(library: Any, folder: Path) -> OwnTrace:
         return bool(library.bridge_open(top, index, trace.bytes))
 
     text = ctf.head(trace, "opline-bpf") + ctf.stream() + _events(library)
-    return OwnTrace(folder, text, first, library.bridge_open_next)
+    return OwnTrace(folder, text, first, library.bridge_open_next, library.bridge_goes_on, retell)

@@ -197,9 +197,11 @@ def _collect(options: argparse.Namespace) -> None:
             collector.look()
             look_at_ns = time.monotonic_ns() + every_ns
     stopping = time.monotonic_ns()
+    if rotation is not None:
+        rotation.look()  # no chunk begins any more
     counts = collector.finish()
     if rotation is not None:
-        counts["parts_failed"] = rotation.failed
+        counts["parts_failed"], counts["parts_untold"] = rotation.failed, rotation.untold
     _say(
         None, {**counts, "end_ns": stopping, "ran_ns": stopping - started, "finish_ns": time.monotonic_ns() - stopping}
     )

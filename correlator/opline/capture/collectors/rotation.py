@@ -22,6 +22,7 @@ class Rotation:
         self._number = -1  # of the chunk where its parts are: the first ones are in none, however many there are by now
         self._first = list(traces)  # those whose first part is not in the first chunk's folder yet
         self.failed = 0  # parts that could not be made: the part before goes on
+        self.untold = 0  # parts in which could not be told again what is told once: those before are kept
 
     def look(self) -> None:
         """Has a chunk begun, or has the first one got its folder?"""
@@ -34,6 +35,11 @@ class Rotation:
                 except OplineError:
                     self.failed += 1
             self._number = number
+        for trace in self._traces:
+            try:
+                trace.retell()
+            except OplineError:
+                self.untold += 1
         if self._first and self._number >= 0 and (first := chunks.first_closed(self._session)):
             for trace in self._first:
                 with suppress(OSError):

@@ -15,10 +15,12 @@ from pathlib import Path
 from opline.capture.directory.buffers import Buffers
 from opline.capture.directory.place import ROOM_NAME
 from opline.capture.directory.recording import TRACE_NAME
+from opline.capture.directory.removal import remove_chunk
 from opline.capture.directory.state import State, dead, look
 from opline.capture.machine.processes import Process, boot_id, end, kill_session, namespace, seen_here, sees_all
 from opline.errors import OplineError
 from opline.paths import LOCK_NAME
+from opline.readers.chunks import REMOVING
 from opline.scratch import sweep as sweep_scratch
 
 _ELSEWHERE = "its processes are those of another PID namespace: clean up there, or outside of all containers"
@@ -68,6 +70,9 @@ def _save(state: State) -> str:
         return f"; {error.message}"
     finally:
         buffers.remove()
+        if state.output:
+            with contextlib.suppress(OSError):
+                remove_chunk(trace.parent / REMOVING)
         for name in (ROOM_NAME, LOCK_NAME) if state.output else ():
             with contextlib.suppress(OSError):
                 (trace.parent / name).unlink()

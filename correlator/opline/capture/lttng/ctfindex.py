@@ -32,6 +32,7 @@ class ChannelIndex:
     packets: int = 0
     content_bytes: int = 0
     discarded_events: int = 0
+    discarded_before: int = 0  # of them, before the first packet that is there
     lost_packets: int = 0
     begins_ns: list[int] = field(default_factory=list)  # when each stream's first packet begins
     ends_ns: list[int] = field(default_factory=list)  # when each stream's last packet ends
@@ -46,6 +47,7 @@ class _Stream:
     indexed: bool = False  # one of its index files is one
     next_number: int | None = None
     discarded: int = 0
+    discarded_before: int = 0
     begin_ns: int | None = None
     end_ns: int = 0
 
@@ -72,6 +74,8 @@ def _add(index: ChannelIndex, stream: _Stream, data: bytes, stream_bytes: int) -
         index.content_bytes += content // 8
         if minor >= 1 and size >= _PACKET.size + _SEQUENCE.size:
             _instance, number = _SEQUENCE.unpack_from(data, at + _PACKET.size)
+            if stream.next_number is None and number > 0:  # chunks before were removed
+                stream.discarded_before = discarded & COUNT_MASK
             if stream.next_number is not None and number > stream.next_number:
                 index.lost_packets += number - stream.next_number
             stream.next_number = number + 1
@@ -95,6 +99,7 @@ def read(trace: Path) -> list[ChannelIndex]:
     for index, stream in streams.values():
         index.streams += stream.indexed
         index.discarded_events += stream.discarded
+        index.discarded_before += stream.discarded_before
         if stream.begin_ns is not None:
             index.begins_ns.append(stream.begin_ns)
             index.ends_ns.append(stream.end_ns)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,6 +50,7 @@ class Session:
         self.active = False
         self._metadata = False
         self._written = False  # all data is in the files
+        self._rotates = False
 
     def create(self) -> None:
         """Create it, without channels. Raises OplineError."""
@@ -104,12 +106,24 @@ class Session:
         listing = self.daemon.lttng("--mi", "xml", "list", "--kernel", "--syscall").stdout
         return {event.findtext("mi:name", "", _MI) for event in ET.fromstring(listing).iterfind(".//mi:event", _MI)}
 
-    def start(self, rotate_ns: int | None = None) -> None:
-        """Start tracing; with ``rotate_ns`` the daemon closes a chunk of the trace each time. Raises OplineError."""
-        if rotate_ns is not None:
-            self.daemon.lttng("enable-rotation", "--session", self.name, f"--timer={rotate_ns // 1000}")
+    def start(self) -> None:
+        """Start tracing. Raises OplineError."""
         self.daemon.lttng("start", self.name)
         self.active = True
+
+    def rotate(self, every_ns: int | None) -> None:
+        """Let the daemon close a chunk of the trace each time; None: never. Raises OplineError."""
+        if every_ns is None:
+            return
+        self.daemon.lttng("enable-rotation", "--session", self.name, f"--timer={every_ns // 1000}")
+        self._rotates = True
+
+    def rotate_no_longer(self) -> None:
+        """The chunk that is open now is the last one, if the daemon is there."""
+        if self._rotates and self.active:
+            self._rotates = False
+            with suppress(OplineError):
+                self.daemon.lttng("disable-rotation", "--session", self.name, "--timer", check=False)
 
     def stop(self, wait: bool = True) -> None:
         """Stop tracing; with ``wait`` until all data is in the files, as long as they grow. Raises OplineError."""

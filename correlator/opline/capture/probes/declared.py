@@ -197,7 +197,7 @@ class Declared:
         library = self._bridge.library
         for kind, (program, size) in enumerate(zip(self._programs, sizes, strict=True)):
             library.hit_kind(kind, program.event, size if self._probes[program.event].fields else 0)
-        for opens in (library.hit_open, library.hit_open_next):
+        for opens in (library.hit_open, library.hit_open_next, library.hit_goes_on):
             opens.restype = ctypes.c_bool
         trace = uuid.uuid4()
 
@@ -205,7 +205,7 @@ class Declared:
             return bool(library.hit_open(top, index, possible_cpus(), trace.bytes))
 
         text = hit_trace.metadata(self._probes, self._signed, trace)
-        self.traces = [OwnTrace(folder, text, first, library.hit_open_next)]
+        self.traces = [OwnTrace(folder, text, first, library.hit_open_next, library.hit_goes_on)]
 
     @property
     def placed(self) -> dict[str, int]:

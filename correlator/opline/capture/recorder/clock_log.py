@@ -48,6 +48,7 @@ class ClockLog:
     """The file of one recording. Never raises: without it a recording is as good as before, for one host."""
 
     def __init__(self, folder: Folder, access: Access) -> None:
+        self._folder, self._access = folder, access
         self._descriptor = -1
         self._next_ns = 0
         self._timex = ctypes.create_string_buffer(_TIMEX_BYTES)
@@ -65,6 +66,20 @@ class ClockLog:
         self._next_ns = now_ns + EVERY_NS
         with suppress(OSError):
             self._write(",".join("" if v is None else str(v) for v in (*reading(), *self._kernel())))
+
+    def forget_before(self, ns: int) -> None:
+        """Remove the rows of before that time."""
+        if self._descriptor < 0:
+            return
+        with suppress(OSError, ValueError):
+            with os.fdopen(os.open(FILE_NAME, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._folder.descriptor)) as file:
+                head, *rows = file
+            later = [row for row in rows if int(row.partition(",")[0]) >= ns]
+            self._folder.write(FILE_NAME, "".join([head, *later]), self._access)
+            flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+            fresh = os.open(FILE_NAME, flags, dir_fd=self._folder.descriptor)
+            os.close(self._descriptor)
+            self._descriptor = fresh
 
     def close(self) -> None:
         """A last row."""

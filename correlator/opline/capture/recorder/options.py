@@ -36,6 +36,7 @@ class Options:
     sessiond: str = "auto"
     size_limit: int | None = None
     rotate_ns: int | None = None  # close a chunk of the trace each time
+    keep: int | None = None  # and remove closed chunks beyond so many
     subbuf_bytes: int = recipe.SUBBUF_BYTES
     subbuf_count: int = recipe.SUBBUF_COUNT
     contexts: tuple[str, ...] = recipe.APP_CONTEXTS

@@ -116,6 +116,8 @@ def _prove_channel(
     index = indexes.get((channel.domain, channel.name))
     if index is None or not index.ends_ns:
         return  # no program has registered: there is no stream
+    if note.removed is not None and promise.lost is not None:  # as what was recorded: in what is kept
+        promise.lost -= index.discarded_before
     promise.begin_ns, promise.end_ns = min(index.begins_ns), min(index.ends_ns)
     end_ns = _expected_end_ns(note)
     if died is None and end_ns is not None and promise.end_ns < end_ns:
@@ -170,6 +172,8 @@ def _prove_collector(promise: Promise, note: Recording, counted: set[str]) -> No
     beside = _channel(note, recipe.REQUESTS_CHANNEL) if field == "collector" else None  # what it writes by itself
     if beside is not None:
         seen = None if seen is None or beside.event_count is None else seen + beside.event_count
+    if note.removed is not None:
+        seen = None  # of what was removed it is not known
     if field not in counted and seen is not None and discarded is not None and seen + discarded < passed_on:
         missing = passed_on - seen - discarded
         why = f"{missing:,} events that the collector of channel {channel.name} passed on are not in the trace"

@@ -30,6 +30,7 @@ from opline.capture.machine.signals import Signals
 from opline.capture.recorder import attach as attaching
 from opline.capture.recorder import first_manifest
 from opline.capture.recorder.clock_log import ClockLog
+from opline.capture.recorder.keeper import Keeper
 from opline.capture.recorder.measure import measure
 from opline.capture.recorder.options import Options, check_subbuf, find_command
 from opline.capture.recorder.sources import Sources, nothing_left
@@ -173,6 +174,7 @@ class Recorder:
             if shim.library in options.preload:
                 notes += shim.warnings(daemon.child is not None)
         kernel = may_kernel and kernel_domain_works(daemon)
+        self._check_keep(kernel)
         sources.choose_block(globs, kernel, self._pids, app_asked)
         sources.start_rings(daemon, state, globs)
         channels = recipe.plan_channels(
@@ -198,7 +200,7 @@ class Recorder:
             lacking = [name for name in (*globs.kernel_events, *globs.syscalls) if name not in has]
             if lacking:
                 notes.append(f"not recorded, this kernel's lttng-modules do not have it: {', '.join(lacking)}")
-        session.start(options.rotate_ns)
+        session.start()
         if sources.block is not None:
             sources.start_block(daemon, state, globs, session.output)
             if sources.block is None:
@@ -207,6 +209,7 @@ class Recorder:
             sources.start_probes(session.output, state)
         if kernel or sources.block is not None:
             sources.start_files(directory, state)
+        session.rotate(options.rotate_ns)  # now: each chunk has its part of what collectors write
         for line in notes:
             self.say(f"warning: {line}")
         source = "kernel" if kernel else "bpf" if sources.block is not None else "none"
@@ -216,11 +219,26 @@ class Recorder:
         self.recording = first_manifest.of(options, about, channels, notes)
         assert self._folder is not None
         first_manifest.write(self.recording, options, self._folder)
+        clocks = ClockLog(self._folder, TRACERS)
         self._supervisor = Supervisor(
             directory, self.recording, daemon, session, self._buffers, sources.listed(),
-            Limits(options.size_limit, self._reserve_bytes), ClockLog(self._folder, TRACERS), self._complain,
+            Limits(options.size_limit, self._reserve_bytes), clocks, self._complain,
+            self._keeper(session, clocks),
         )  # fmt: skip
         return self.recording
+
+    def _check_keep(self, kernel: bool) -> None:
+        if kernel and self.options.keep is not None:
+            raise OplineError(
+                "--keep does not work with lttng-modules, which tell of processes only once. "
+                "Record with --no-block, or without --keep."
+            )
+
+    def _keeper(self, session: Session, clocks: ClockLog) -> Keeper | None:
+        assert self.recording is not None and self._folder is not None
+        if self.options.keep is None:
+            return None
+        return Keeper(self.options.keep, session.output, self.recording, self._folder, clocks, self._complain)
 
     def _note_shortfalls(
         self, notes: list[str], globs: recipe.Globs, channels: list[recipe.Channel], kernel: bool

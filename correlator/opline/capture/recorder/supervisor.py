@@ -22,6 +22,7 @@ from opline.capture.lttng.sessiond import Sessiond
 from opline.capture.machine import space
 from opline.capture.machine.processes import Watch
 from opline.capture.recorder.clock_log import ClockLog
+from opline.capture.recorder.keeper import Keeper
 from opline.capture.sources.childsource import ChildSource
 from opline.errors import OplineError
 from opline.losses import Gap
@@ -85,10 +86,11 @@ class Supervisor:
         limits: Limits,
         clocks: ClockLog,
         complain: Callable[[str], None],
+        keeper: Keeper | None = None,
     ) -> None:
         self._directory, self._note, self._daemon, self._session = directory, note, daemon, session
         self._buffers, self._sources, self._limits, self._complain = buffers, sources, limits, complain
-        self._clocks = clocks
+        self._clocks, self._keeper = clocks, keeper
         self._watch = Watch(daemon.tracers())
         self._sound_ns = time.monotonic_ns()
         self._space_at = 0.0
@@ -117,6 +119,8 @@ class Supervisor:
             self._look_for_room()
         if sound:
             self._sound_ns = now_ns
+        if self._keeper is not None:
+            self._keeper.look(any(source.events for source in self._sources))
 
     def finish(self) -> dict[tuple[str, str], int]:
         """Stop everything; the tracer's own discarded counts per (domain, channel). What fails is said."""
@@ -235,6 +239,7 @@ class Supervisor:
 
     def _stop_sources(self, all_of_them: bool) -> None:
         """In their order: the maps of files first, as what the file systems still have to write is recorded as well."""
+        self._session.rotate_no_longer()
         for source in [s for s in self._sources if all_of_them or s.events]:
             self._sources.remove(source)
             why = source.stop(self._note)

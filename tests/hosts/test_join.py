@@ -149,7 +149,7 @@ def test_a_cluster_is_a_run(cluster: Path, capfd: pytest.CaptureFixture[str]) ->
         (["{}/client"], 2, "A cluster has two hosts at least"),
         (["{}/client"] * 256, 2, "A cluster has 255 hosts at most"),
         (["{}/client", "{}/server"], 2, "are both of a host vm: name them"),
-        (["a={}/client", "b={}/client"], 2, "have one clock: they are of one boot of one host"),
+        (["a={}/client", "b={}/client/"], 2, "{}/client is given twice: each recording is of another host."),
         (["a={}/absent", "b={}/none"], 1, "No recording can be read. {}/absent does not exist."),
         (["a={}/client", "b={}/absent", "--reference", "b"], 1, "b, whose clock all times are to have, is missing"),
         (["a={}/client", "a={}/absent"], 2, "are both of a host a"),
@@ -166,6 +166,16 @@ def test_mistakes_are_one_line_and_leave_nothing(
     assert said.format(given) in error
     assert len(error.splitlines()) == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_two_recordings_of_one_boot_are_not_two_hosts(
+    given: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(given / "client", tmp_path / "copy")
+    arguments = ["join", "-o", str(tmp_path / "out"), f"a={given}/client", f"b={tmp_path}/copy"]
+    assert main(arguments) == 2
+    assert "have one clock: they are of one boot of one host" in capfd.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_folder_that_is_there_is_kept(given: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -125,6 +125,8 @@ def check_different(hosts: Sequence[Part | Missing]) -> None:
     """No name twice, and no clock twice. Raises UsageError."""
     for i, part in enumerate(hosts):
         for other in hosts[:i]:
+            if os.path.exists(part.path) and os.path.realpath(part.path) == os.path.realpath(other.path):
+                raise UsageError(f"{part.path} is given twice: each recording is of another host.")
             if part.name == other.name:
                 raise UsageError(
                     f"{other.path} and {part.path} are both of a host {part.name}: "

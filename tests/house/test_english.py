@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The words that users read: few pronouns, short sentences, subject before verb. Each finding names its line.
-
-Every page of the docs is held to it, but docs/commands.md, which is generated.
-"""
+"""The words that users read: few pronouns, short sentences, subject before verb. Each finding names its line."""
 
 from __future__ import annotations
 
@@ -19,19 +16,12 @@ sys.path.insert(0, str(ROOT / "docs"))
 import generate  # noqa: E402
 
 UNEDITED: set[str] = set()  # commands whose help has not been edited yet
-PAGES = (
-    "README.md", "docs/README.md", "docs/block.md", "docs/capture.md", "docs/coming-from.md", "docs/compare.md",
-    "docs/elsewhere.md", "docs/glossary.md", "docs/hosts.md", "docs/install.md", "docs/losses.md", "docs/model.md",
-    "docs/performance.md", "docs/probes.md", "docs/python.md", "docs/recipes.md", "docs/report.md",
-    "docs/scale.md", "docs/security.md", "docs/syscalls.md", "docs/tables.md", "docs/tour.md", "docs/why.md",
-    "docs/your-program.md",
-    "docs/internals/collectors.md", "docs/internals/compare.md", "docs/internals/costs.md",
-    "docs/internals/design.md", "docs/internals/engine.md", "docs/internals/hosts.md", "docs/internals/inputs.md",
-    "docs/internals/losses.md", "docs/internals/model.md", "docs/internals/outputs.md", "docs/internals/page.md",
-    "docs/internals/peers.md", "docs/internals/performance.md", "docs/internals/probes.md",
-    "docs/internals/reader.md", "docs/internals/recording.md", "docs/internals/security.md",
-    "docs/internals/stitching.md", "docs/internals/syscalls.md", "docs/internals/waits.md", "docs/internals/why.md",
-)  # fmt: skip
+#: All pages but the one that is generated.
+PAGES = sorted(
+    str(page.relative_to(ROOT))
+    for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))
+    if page.name != "commands.md"
+)
 
 MOST_PRONOUNS = 7.0  # in a hundred words
 MOST_WORDS = 30  # in a sentence

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the block model keeps in memory: records of open bios, requests and remaps in pools, found by place
+// The memory of the block model: records of open bios, requests and remaps in pools, found by place
 // (device, sector) through chains in order of arrival. Private to the block model.
 #pragma once
 #include <algorithm>
@@ -34,7 +34,7 @@ struct Link {
     Index prev = kNil, next = kNil;
 };
 
-// Records with stable indexes; a freed one is used again with its vectors' memory.
+// Records with stable indexes. A freed record is used again, with the memory of its vectors.
 template <class T>
 class Pool {
   public:
@@ -61,7 +61,7 @@ class Pool {
     static constexpr Index kChunk = 64;
     std::vector<std::unique_ptr<T[]>> chunks_;
     Index made_ = 0;
-    T blank_;  // copied: where the compiler knows what is in it, it clears as many bytes in a slower way
+    T blank_;  // copied: for a constant the compiler clears the same bytes in a slower way
     std::vector<Index> free_;
     std::size_t live_ = 0;
 };
@@ -89,11 +89,11 @@ void unlink(Pool<T> &pool, Ends &ends, Index i) {
     pool[i].*L = Link{};
 }
 
-// What begins or ends at one place.
+// Bios and requests that begin or end at one place.
 struct PlaceEnds {
     Ends bios;    // without a request
     Ends starts;  // open requests with sectors
-    Ends ends;    // those that can still grow
+    Ends ends;    // open requests that can still grow
     bool empty() const { return bios.head == kNil && starts.head == kNil && ends.head == kNil; }
 };
 using Places = FlatMap<Place, PlaceEnds, PlaceHash>;
@@ -122,20 +122,20 @@ class Chain {
 // A bio between its Q and the end of its request (or, of a bio-based device, its own completion).
 struct BioRec {
     Bio bio;
-    std::uint64_t ordinal = 0;  // of the event that made it: the same in both matchers
+    std::uint64_t ordinal = 0;  // of the event of its Q: the same in both matchers
     std::uint32_t cpu = kNoCpu;
     Index request = kNil;
-    Index parent = kNil;                    // the bio that it was remapped from
-    Index family = kNil;                    // the bio that it was split from
-    std::int64_t first_getrq_ns = kNoTime;  // of the first of its family's requests
+    Index parent = kNil;                    // the bio before a remap
+    Index family = kNil;                    // the bio before a split
+    std::int64_t first_getrq_ns = kNoTime;  // of the family's first request
     std::uint64_t first_request = 0;
-    std::uint32_t children = 0;  // bios and pending remaps that refer to it
+    std::uint32_t children = 0;  // bios and pending remaps with this parent
     bool open_place = false;     // in the chain of bios without a request
     bool mapped = false;         // of a bio-based device: remapped to another
-    bool finished = false;       // completed, or its children are; kept for those that refer to it
+    bool finished = false;       // the bio, or its children, are complete; kept for records that refer to it
     bool ambiguous = false;
-    bool doubtful = false;   // merged where two requests fit; its pointer may still say to which
-    bool confirmed = false;  // a pointer says that it is its request's
+    bool doubtful = false;   // merged while two requests fitted; a pointer may still decide
+    bool confirmed = false;  // a pointer confirms the request
     Link place, age;
     void reset(const BioRec &blank) { *this = blank; }
 };
@@ -148,54 +148,55 @@ enum class Step : std::uint8_t {
     kDataDone  // a FUA or PREFLUSH write between its two completions
 };
 
-struct Waiting {  // a bio that may be gone by the time it is looked at
+struct Waiting {  // a bio that may be gone at the next look
     Index bio;
     std::uint64_t id;
     std::int64_t since_ns;
 };
 
-// What is known of one CPU's hardware queue for flushes.
+// Facts about the hardware queue of one CPU, for flushes.
 struct FlushCpu {
     std::uint64_t done = 0;            // Request::id of the last flush that completed on this CPU; 0: none
-    std::uint32_t issued_on = kNoCpu;  // and the CPU that issued it,
-    std::int64_t issue_ns = kNoTime;   // when
-    bool ambiguous = false;            // it may have been another
-    std::uint64_t goes_on = 0;         // what it was for completes behind it: the event that this has come to
-    // when the last flush that was issued here, or its data, completed; kNoTime: none
+    std::uint32_t issued_on = kNoCpu;  // the CPU of its issue
+    std::int64_t issue_ns = kNoTime;   // the time of its issue
+    bool ambiguous = false;            // the completion may be another flush's
+    std::uint64_t goes_on = 0;         // the served requests complete behind the flush: the latest event of that run
+    // completion of the last flush that was issued here, or of its data; kNoTime: none
     std::int64_t free_ns = kNoTime;
-    std::uint32_t free_cpu = kNoCpu;  // and where
+    std::uint32_t free_cpu = kNoCpu;  // the CPU of that completion
 };
 
 struct Device {
     std::uint32_t in_flight = 0, most_in_flight = 0;
-    std::uint32_t undecided = 0;  // completions of those that are counted in flight, whose each is is not decided
+    std::uint32_t undecided = 0;  // completions of requests in flight, not yet assigned to one
     std::uint64_t completions = 0;
     CompletionOrder order;
-    bool misses_completions = false;            // many never come: what is at the device is not known
-    bool has_getrq = false;                     // the trace has getrq events of it
-    std::uint64_t last_issue = 0;               // Request::id of the last one that was issued
-    std::vector<std::uint64_t> last_issue_on;   // and by each CPU; 0: none
-    std::deque<BlockEvent> reissues;            // issues that were taken for a second one of a request in flight
-    bool has_issue = false, has_queue = false;  // and issues, and bios that are queued
-    // that a request of it took from its allocation to its issue, or from there to its completion
+    bool misses_completions = false;            // many never come: the requests at the device are unknown
+    bool has_getrq = false;                     // the trace has getrq events of the device
+    std::uint64_t last_issue = 0;               // Request::id of the last issued request
+    std::vector<std::uint64_t> last_issue_on;   // the same by CPU; 0: none
+    std::deque<BlockEvent> reissues;            // issues that looked like a second issue of a request in flight
+    bool has_issue = false, has_queue = false;  // the trace has issues, and Q of bios
+    // the longest time of a request from allocation to issue, or from issue to completion
     std::int64_t longest_ns = 0;
-    std::vector<Waiting> flush_bios;    // while it has none: bios with PREFLUSH
-    Index last_based = kNil;            // the last bio that was remapped from here
+    std::vector<Waiting> flush_bios;    // bios with PREFLUSH, before the first request
+    Index last_based = kNil;            // the last bio that was remapped from this device
     std::vector<Index> flush_waiters;   // requests that a flush precedes, in order of arrival
     std::vector<Index> second_waiters;  // data done, second completion to come
     HardwareQueues queues;
-    std::optional<bool> fua;  // it takes FUA writes
+    std::optional<bool> fua;  // the device takes FUA writes
     std::uint64_t flush_issues = 0;
-    // A thread waits for its flush before it queues the next (blkdev_issue_flush()); where several are made of one (md,
-    // dm), it does not. Learned: how often it had none left, and how often one that no flush came behind.
+    // A thread waits for its flush before it queues the next flush (blkdev_issue_flush()), but not if md or dm make
+    // several of one. Learned: how many flushes threads queued without an open flush, and how many behind an open flush
+    // after whose begin no flush completed.
     std::uint64_t flushes_alone = 0, flushes_beside = 0;
-    std::int64_t flush_done_ns = kNoTime;  // the last completion of one
-    std::int64_t unsure_ns = kNoTime;      // the last completion of one of several flushes, nothing said which
+    std::int64_t flush_done_ns = kNoTime;  // the last completion of a flush
+    std::int64_t unsure_ns = kNoTime;      // the last completion of one of several flushes that no event told apart
     std::int64_t blind_ns = kNoTime;       // the last completion that several flushes fitted equally well
-    std::int64_t doubt_ns = kNoTime;       // the last completion of which it was not sure whose it is
-    // flushes that must have been meant by such a one: another's completion is to come
+    std::int64_t doubt_ns = kNoTime;       // the last completion with an unsure request
+    // flushes that owned such a completion: another flush's completion is to come
     std::uint64_t unsure = 0;
-    // completions to come of waiters that another's has completed, and flushes issued when the last of them was
+    // completions to come of waiters that another's completion has ended, and the flushes issued at the last of these
     std::uint64_t owed = 0, owed_issues = 0;
     std::int64_t waiter_done_ns = kNoTime;  // the last completion of a request that waited for a flush
     FlatMap<std::uint32_t, FlushCpu> flush_cpus;
@@ -203,49 +204,49 @@ struct Device {
     std::vector<Index> passthrough;  // requests without sectors that are open
 };
 
-// A completion that fitted a request as well, and that another one got: when and where it came, and who waits for the
-// other.
+// A completion that fitted this request as well, and went to another request: its time and CPU, and the waiter of the
+// other request.
 struct Contested {
     std::int64_t at_ns = kNoTime;
     std::uint32_t cpu = kNoCpu;
     Owner by;
 };
 
-constexpr std::uint32_t kManyMissed = 8;  // flushes after which a request did not go on: its completion is lost
+constexpr std::uint32_t kManyMissed = 8;  // after so many flushes without an effect on a request its completion is lost
 
 struct ReqState {
-    std::uint64_t ordinal = 0;        // of the event that made it
+    std::uint64_t ordinal = 0;        // of the event of its first step
     std::uint64_t issue_ordinal = 0;  // of its last issue; 0: none
     Device *device = nullptr;
     Step step = Step::kAllocated;
-    std::uint64_t start = 0;                // where its next completion begins
-    std::uint32_t remaining = 0;            // sectors that have not completed
-    std::uint32_t bio_sectors = 0;          // sum of its bios, to tell a lost merge
+    std::uint64_t start = 0;                // the first sector of its next completion
+    std::uint32_t remaining = 0;            // incomplete sectors
+    std::uint32_t bio_sectors = 0;          // sum of its bios, to detect a lost merge
     std::uint32_t op = 0;                   // direction bits of rwbs
     std::uint32_t entry_flags = 0;          // rwbs of its bio; 0: not seen
-    std::uint64_t dev_completions = 0;      // of its device at its beginning, then at its issue
-    std::uint64_t end_order = 0;            // among those that end at one place
+    std::uint64_t dev_completions = 0;      // of its device at the request's begin, then at its issue
+    std::uint64_t end_order = 0;            // among requests that end at one place
     bool at_start = false, at_end = false;  // in the chains
-    bool listed = false;                    // in one of its device's lists
+    bool listed = false;                    // in a list of the device
     bool in_device = false;                 // counted in flight
-    bool completed = false;                 // one of several undecided completions is its own
+    bool completed = false;                 // has one of several undecided completions
     bool is_flush = false;                  // the flush machinery's own request
-    bool empty_flush = false;               // made of a flush bio: completes without ever being issued
-    bool waits_flush = false;               // in its device's flush_waiters
+    bool empty_flush = false;               // of a flush bio: completes without an issue
+    bool waits_flush = false;               // in flush_waiters of the device
     bool twice = false;                     // completes a second time with 0 sectors
-    bool needs_flush = false;               // a flush comes behind its data, or without data behind the first one
-    bool flush_done = false;                // the flush that it waited for is complete
+    bool needs_flush = false;               // a flush follows the data, or, without data, the first flush
+    bool flush_done = false;                // the awaited flush is complete
     std::int64_t entered_ns = kNoTime;      // began to wait for a flush
-    bool started_flush = false;             // it was the first in line: the flush is for it
-    bool alone = false;                     // while it waits, no other request of the device has waited for a flush
-    // Of a flush: another completed while this one was in flight, and had been issued there; after so many issues.
+    bool started_flush = false;             // first in line: the flush serves this request
+    bool alone = false;                     // no other request of the device has waited for a flush meanwhile
+    // For a flush: the issue CPU of another flush that completed meanwhile, and the device's flushes until then.
     std::uint32_t beside_cpu = kNoCpu;
     std::uint64_t beside_issues = 0;
-    bool flush_before = false;         // one that served it before is complete as well
-    std::uint32_t flush_missed = 0;    // flushes after which it did not go on
-    std::uint32_t served_on = kNoCpu;  // the CPU that issued the flush that serves it now,
-    std::uint32_t done_cpu = kNoCpu;   // and where that completed
-    std::uint64_t waits_for = 0;       // Request::id of the flush that serves it now
+    bool flush_before = false;         // an earlier flush for this request is complete as well
+    std::uint32_t flush_missed = 0;    // flushes without an effect on the waiter
+    std::uint32_t served_on = kNoCpu;  // the CPU that issued the serving flush
+    std::uint32_t done_cpu = kNoCpu;   // the CPU of that flush's completion
+    std::uint64_t waits_for = 0;       // Request::id of the serving flush
 };
 
 struct ReqRec : ReqState {
@@ -265,7 +266,7 @@ struct ReqRec : ReqState {
     }
 };
 
-// A remap whose bio was not seen at its new place yet.
+// A remap before the Q of its bio at the new place.
 struct RemapRec {
     Place to;
     Index parent = kNil;
@@ -275,8 +276,8 @@ struct RemapRec {
     void reset(const RemapRec &blank) { *this = blank; }
 };
 
-// Lists are short unless steps of every request are missing; then nobody finds their oldest any more, which wait for
-// the end of the trace.
+// Lists are short unless steps of every request are missing. Then the oldest records leave the list, and wait for the
+// end of the trace.
 inline void enlist(std::vector<Index> &list, Index i) {
     constexpr std::size_t kMost = 1024;
     if (list.size() >= kMost) list.erase(list.begin(), list.begin() + kMost / 2);

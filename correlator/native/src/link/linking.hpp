@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the parts of the linker share: ops, maps of files, processes, counts, lost intervals; and what they say of a
-// bio.
+// Shared by the parts of the linker: ops, maps of files, processes, counts, lost intervals; and the answers of the
+// rules for a bio.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -26,44 +26,44 @@ struct PageShare {
     bool ambiguous = false;
 };
 
-// What a bio has to do with others than the one op that it belongs to.
+// Work of a bio for ops besides its owner.
 struct SharedWork {
     std::vector<PageShare> pages;
-    std::vector<std::shared_ptr<Sync>> syncs;  // that wait for it
+    std::vector<std::shared_ptr<Sync>> syncs;  // syncs that wait for the bio
     std::uint32_t file = kNoFile;
-    // (op, bytes): ops that wait for pages of it: for its read-ahead, or that they are written back
+    // (op, bytes): ops that wait for pages of the bio: for read-ahead, or for write-back
     std::vector<std::pair<std::uint64_t, std::uint64_t>> page_waiters;
 };
 
-// What the rules said of one bio. References are op_ref()s; 0: nobody.
+// Answers of the rules for one bio. References are op_ref()s; 0: none.
 struct BioLink {
     std::uint64_t by_thread = 0, by_sector = 0, by_extent = 0, chosen = 0;
-    std::uint32_t candidates = 0;  // ops in flight on its sectors
-    bool own_place = false;        // that of its thread is one of them
-    std::uint32_t rules = 0;       // that speak for `chosen`
+    std::uint32_t candidates = 0;  // ops in flight on the bio's sectors
+    bool own_place = false;        // the thread's op is a candidate
+    std::uint32_t rules = 0;       // rules for `chosen`
     std::shared_ptr<Batch> batch;  // declared by the model
-    std::shared_ptr<Sync> sync;    // in which its thread was
+    std::shared_ptr<Sync> sync;    // the sync of the queueing thread
     std::unique_ptr<SharedWork> shared;
-    std::uint64_t own_bytes = 0;    // of `chosen`; 0: not known
-    std::uint32_t program_run = 0;  // Population::run_of() the process that queued it, or what it was made of
+    std::uint64_t own_bytes = 0;    // of `chosen`; 0: unknown
+    std::uint32_t program_run = 0;  // Population::run_of() the process that queued the bio, or the original bio
     std::int64_t queue_ns = kNoTime;
     Queuer queuer;
-    bool pages_owned = false;       // some op wrote pages of it that were not on the disk yet
-    bool journal = false;           // of a journal: for the syncs that are open
-    bool commit = false;            // of a journal, and what that wrote before was done
-    std::int32_t journal_tid = -1;  // who writes the journal
-    bool inherited = false;         // it was remapped or split from another, which the rules were asked about
-    bool others = false;            // it serves further ops, known or not
-    bool other_process = false;     // a number spoke for an op that the process contradicts
-    bool waited_for = false;        // `chosen` goes on once it is done, and not before
-    // `chosen` has its bytes in flight and another thread wrote the pages: it may not wait for them
+    bool pages_owned = false;       // an op wrote pages of the bio that were not on the disk yet
+    bool journal = false;           // of a journal: serves the open syncs
+    bool commit = false;            // of a journal, whose earlier writes are done
+    std::int32_t journal_tid = -1;  // the journal's thread
+    bool inherited = false;         // remapped or split from a bio that the rules have judged
+    bool others = false;            // serves further ops, known or unknown
+    bool other_process = false;     // a number gives an op of another process
+    bool waited_for = false;        // `chosen` goes on only after the bio
+    // `chosen` has these bytes in flight, and another thread wrote the pages: `chosen` may not wait
     bool dirtied = false;
-    // Of a read-ahead: which device, and how many sectors before the request's place.
+    // For read-ahead: the device, and the distance to the request's place in sectors.
     bool read_ahead = false;
     std::uint32_t read_ahead_dev = 0;
     std::uint64_t read_ahead_shift = 0;
-    bool ambiguous = false, doubtful = false;  // another op could claim it; a map changed or events are lost
-    // Of its request, once that is done.
+    bool ambiguous = false, doubtful = false;  // another op is possible; a map changed or events are lost
+    // Facts of the request, after its end.
     std::int64_t issue_ns = kNoTime, complete_ns = kNoTime;
     bool request_ambiguous = false;
     CompletionBy completion_by = CompletionBy::kMatch;
@@ -73,29 +73,29 @@ struct BioLink {
 inline bool is_data(const Bio &bio) {
     return bio.nr_sectors > 0 && bio.sector != kNoSector && (bio.rwbs & rwbs::kMeta) == 0;
 }
-// Without data: whoever queues it waits for it (blkdev_issue_flush()).
+// Without data: the queueing thread waits for the flush (blkdev_issue_flush()).
 inline bool is_flush(const Bio &bio) { return bio.nr_sectors == 0 && (bio.rwbs & rwbs::kPreflush) != 0; }
 inline bool is_write(const Bio &bio) { return bio.kind == IoKind::kWrite || bio.kind == IoKind::kWriteZeroes; }
 
 struct LinkCounts {
-    std::uint64_t refused = 0,   // links that can't be: the request came, or went on, after its op's end
-        elsewhere = 0,           // bios outside the bytes of the op that their thread seemed to work for
-        other_process = 0,       // bios that only a number would give to an op: their process is another one
-        process_violations = 0;  // links all the same: a fault
+    std::uint64_t refused = 0,   // impossible links: the request came, or went on, after the op's end
+        elsewhere = 0,           // bios outside the bytes of their thread's op
+        other_process = 0,       // bios of another process than the op's, with the same number
+        process_violations = 0;  // links against the rule of processes: a fault
     std::uint64_t agree = 0, differ = 0, thread_only = 0, sector_only = 0, neither = 0, ambiguous = 0,
-                  batch = 0,    // a batch's or a journal's: no one op is to be found
-        page = 0;               // written back for those that wrote its pages
-    std::uint64_t extents = 0;  // of all of them, those in a mapped file
+                  batch = 0,    // of a batch or a journal, which have no single op
+        page = 0;               // write-back for the writers of the pages
+    std::uint64_t extents = 0;  // bios in a mapped file, of all
 };
 
 // A row of the table links: the op waited for the bio.
 struct LinkRow {
     std::uint64_t op = 0;  // serial
     std::uint32_t rules = 0;
-    std::uint64_t bytes = 0;  // 0: not known
+    std::uint64_t bytes = 0;  // 0: unknown
     bool shared = false, ambiguous = false, doubtful = false;
     CompletionBy completion_by = CompletionBy::kMatch;
-    std::uint64_t ref = 0;  // of the op, in the table of those that are not settled
+    std::uint64_t ref = 0;  // of the op, among unsettled ops
 };
 
 // A row of the table deferred: the op's data reached the disk outside its latency.
@@ -106,7 +106,7 @@ struct DeferredRow {
     bool shared = false, ambiguous = false, doubtful = false;
 };
 
-// A flush that the block layer issued for all that wait for it: each of them has a request of its own (Q, G, C).
+// A flush of the block layer for all its waiters. Each waiter has a request of its own (Q, G, C).
 struct Flush {
     std::uint64_t request = 0;
     std::int64_t issue_ns = kNoTime;
@@ -116,8 +116,8 @@ struct Flush {
 // The ops that a request serves.
 struct Served {
     std::uint32_t ops = 0;
-    std::uint64_t only = 0;      // op_ref(), where it is exactly one and known
-    bool of_population = false;  // a recorded program queued one of its bios, or one of these ops is its
+    std::uint64_t only = 0;      // op_ref() of the only op, if known
+    bool of_population = false;  // a recorded program queued one of the bios, or owns one of the ops
 };
 
 struct Linking {
@@ -125,7 +125,7 @@ struct Linking {
     StringPool &strings;
     FileMaps maps;
     Processes processes;
-    std::vector<bool> io_points;  // by point: it has `io`; empty: none has
+    std::vector<bool> io_points;  // by point: has `io`; empty: no point has
     LinkCounts counts;
     LostIntervals lost;
 };

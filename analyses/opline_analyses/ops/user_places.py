@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 #: `function+0xoffset [file]`: one function, wherever in it the thread is. Where no name is known the offset stays.
 OFFSET = re.compile(r"\+0x[0-9a-f]+(?= \[|$)")
-_FRAME = re.compile(r"(.*) \[(.*)\]")
+_FRAME = re.compile(r"(.*) \[([^[]*)\]")
 _UNNAMED = re.compile(r"\[(.+)\]")
 # A system call's own function says what `cause` says: the C library's, the loader's, the kernel's in the process
 _OF_THE_SYSTEM = re.compile(r"(libc|libpthread|librt|ld-linux|ld-musl|ld|libc-|libpthread-|vdso|uprobes)\b.*|anonymous")

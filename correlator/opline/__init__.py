@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from opline_analyses.api.run import correlate as correlate
     from opline_analyses.api.run import open as open
     from opline_analyses.api.table import Table as Table
+    from opline_analyses.api.what import what as what
     from opline_analyses.base.result_table import ResultTable as ResultTable
 
 _DOOR = {
     "Heatmap": "api.heatmap", "Recorded": "api.recorded", "record": "api.recorded", "LossWarning": "api.run",
     "Run": "api.run", "correlate": "api.run", "open": "api.run", "Table": "api.table",
-    "ResultTable": "base.result_table",
+    "ResultTable": "base.result_table", "what": "api.what",
 }  # fmt: skip
 
 

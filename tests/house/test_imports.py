@@ -100,7 +100,7 @@ DOOR = {
     ("opline", f"opline_analyses.{name}")
     for name in (
         "api.heatmap.Heatmap", "api.recorded.Recorded", "api.recorded.record", "api.run.LossWarning", "api.run.Run",
-        "api.run.correlate", "api.run.open", "api.table.Table", "base.result_table.ResultTable",
+        "api.run.correlate", "api.run.open", "api.table.Table", "api.what.what", "base.result_table.ResultTable",
     )
 }  # fmt: skip
 CAPTURE_MAY_USE = tuple(
@@ -219,7 +219,7 @@ BESIDE_THE_API = {
     "counts.formats.oracle_trace", "counts.inputs.kind_as_asked", "counts.inputs.kind_of", "counts.inputs.refuse",
     "pictures.heatmap_text.colours_wanted", "block.hist_result.buckets_of", "block.hist_result.unit_of",
     "export.lami", "block.io_log.listing", "block.io_log.pairs", "client.defaults.narrows",
-    "client.defaults.outside_line", "client.defaults.outside_of", "client.client.read_report", "compare.gate",
+    "client.defaults.outside_line", "client.defaults.outside_of", "compare.gate",
 }  # fmt: skip
 OF_MANY = {
     "hist": {

@@ -14,6 +14,7 @@ from tests.readers.test_biosnoop import listing
 from tests.readers.test_listings import BLKPARSE, PERF_TRACE, ceph_op
 from tests.readers.test_registry import BEGINS
 
+import opline
 from opline_analyses.cli import main
 
 Captured = pytest.CaptureFixture[str]
@@ -37,6 +38,7 @@ def what(path: Path, capfd: Captured, status: int = 0) -> dict[str, Any]:
     capfd.readouterr()
     assert main(["what", str(path), "--json"]) == status
     (document,) = json.loads(capfd.readouterr().out)
+    assert opline.what(path) == document, "Python has the same"
     return dict(document)
 
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A session daemon's SIGUSR1 finds a process whose other threads take signals: it is heard of, and ends nothing."""
+"""Signals in processes with several threads: a session daemon's SIGUSR1 is heard of and ends nothing, and a collector's
+threads hold back what ends it.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,19 @@ ready = _Ready()
 os.kill(os.getpid(), signal.SIGUSR1)  # while this thread is not waiting: the other one gets it
 print(ready.wait(30))
 """
+THREADS = "import os, opline.capture.collectors.collector; print(len(os.listdir('/proc/self/task')))"
+
+
+def run(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_the_signal_of_a_daemon_that_is_ready_ends_no_process_with_threads() -> None:
-    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
+    assert run(CODE) == "True\n"
+
+
+def test_a_collector_has_no_thread_before_it_holds_its_signals_back() -> None:
+    """A thread that does not hold SIGTERM back ends the process, without its report, when the first one is at work."""
+    assert run(THREADS) == "1\n"

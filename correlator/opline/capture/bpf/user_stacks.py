@@ -10,12 +10,14 @@ import itertools
 import platform
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opline.capture.bpf.btf import Btf, all_known
 from opline.capture.bpf.loaded import Loaded
-from opline.capture.bpf.user_names import Program, UserNames
-from opline.capture.machine.unwinding import Row
+
+if TYPE_CHECKING:
+    from opline.capture.bpf.user_names import Program
+    from opline.capture.machine.unwinding import Row
 
 LOOK_NS = 20_000_000  # how often to look for new ones: their processes may end
 _FRAMES = 32
@@ -53,6 +55,8 @@ class UserStacks:
     """Of one recording. Stacks are ``struct known_stack`` of tracepoints/stacks.bpf.c."""
 
     def __init__(self, bpf: Loaded) -> None:
+        from opline.capture.bpf.user_names import UserNames  # numpy begins threads: signals are held back by now
+
         self._tree, self._frames = bpf.maps["tree"], bpf.maps["code_frames"]
         self._programs = UserNames(self._since, self._tell)
         self._named: dict[int, list[str]] = {}  # by the stack's number

@@ -254,6 +254,9 @@ def _told(failure: Exception) -> int:
         return 0
     except OSError as error:  # a full disk, a file that may not be read
         what = error.filename
+        if what is None and not _is_somewhere():
+            talk("The current directory does not exist any more: change to another one.")
+            return 1
         if what is None:
             what = "Cannot write the output"
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left can't be written either
@@ -270,6 +273,15 @@ def _told(failure: Exception) -> int:
         what = " ".join(f"{type(error).__name__}: {error}".split())
         talk(f"internal error: {what}. Please report it; OPLINE_DEBUG=1 shows where it is.")
         return 1
+
+
+def _is_somewhere() -> bool:
+    """Whether the current directory is still there."""
+    try:
+        os.getcwd()
+    except OSError:
+        return False
+    return True
 
 
 def _closed_are_opened() -> None:

@@ -12,7 +12,7 @@ from opline.correlation import stage_statistics
 from opline.model import load_model
 from opline_analyses.cli import load, parser_of
 from opline_analyses.client.client import parse_report
-from opline_analyses.client.glance import glance_lines, next_lines
+from opline_analyses.client.glance import glance, next_lines
 from opline_analyses.ops.stages import table_of
 
 
@@ -24,7 +24,7 @@ def test_ops_beside_the_clients_own_figures(trace: Callable[[str], Path], tmp_pa
     (directory / "trace").symlink_to(recorded)
     report = recorded / "client.json"
     (directory / "client.json").write_bytes(report.read_bytes())
-    ops, widest, *rest = glance_lines(directory, load_model("demo"), 50_000)
+    ops, widest, *rest = glance(directory, load_model("demo"), 50_000).lines
     client = parse_report(report.read_text())
     assert client
     assert ops.startswith("2003 ops: mean ") and "; demo-bench says 2003 ops, mean 490.9 us, p99 " in ops
@@ -41,7 +41,7 @@ def test_ops_of_the_classes_that_the_client_counts(trace: Callable[[str], Path],
     (tmp_path / "stdout.txt").write_text(said)
     (tmp_path / "recording.json").write_text(json.dumps({"schema": "opline-recording"}))
     model = load_model("syscalls")
-    first, *_ = glance_lines(tmp_path, model, 50_000)
+    first, *_ = glance(tmp_path, model, 50_000).lines
     client = parse_report(said)
     assert client and set(client.counts()) == {"write"}
     all_ops = stage_statistics(tmp_path / "trace", model, progress=False)[0]["classes"]
@@ -62,7 +62,7 @@ def test_what_recording_costs_each_call_is_said_where_it_matters(trace: Callable
 
     def said(call_ns: int | None) -> list[str]:
         note.write_text(json.dumps({"schema": "opline-recording", "collector": {"call_ns": call_ns}}))
-        return [line for line in glance_lines(tmp_path, model, 50_000) if line.startswith("recording itself")]
+        return [line for line in glance(tmp_path, model, 50_000).lines if line.startswith("recording itself")]
 
     assert said(None) == said(int(mean_ns * 0.049)) == []
     (line,) = said(int(mean_ns * 0.051))
@@ -81,7 +81,7 @@ def test_what_no_event_shows_is_said_of_io_uring(trace: Callable[[str], Path], t
     assert 0 < unseen < sum(counts.values())
     told = {way: {"runtime": 1000, "lat_ns": {"N": count, "mean": 5e5}} for way, count in counts.items()}
     (tmp_path / "fio.json").write_text(json.dumps({"jobs": [told]}))
-    first, *_ = glance_lines(tmp_path, model, 50_000)
+    first, *_ = glance(tmp_path, model, 50_000).lines
     assert f"mean 500 us, until it takes the completion (of {unseen} ops no event shows when)" in first
 
 
@@ -98,19 +98,30 @@ def test_figures_of_other_ops_are_not_set_beside(trace: Callable[[str], Path], t
         ),
     ):
         (tmp_path / "fio.json").write_text(json.dumps({"jobs": [job]}))
-        first, *_ = glance_lines(tmp_path, load_model("syscalls"), 50_000)
+        first, *_ = glance(tmp_path, load_model("syscalls"), 50_000).lines
         assert first.endswith(said), first
         assert "fio says" not in first
 
 
 def test_a_long_trace_is_not_read() -> None:
-    (line,) = glance_lines(Path("/no/such/place"), load_model("demo"), 10**9)
+    (line,) = glance(Path("/no/such/place"), load_model("demo"), 10**9).lines
     assert "opline stages" in line
 
 
 def test_a_trace_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
-    (line,) = glance_lines(tmp_path, load_model("demo"), 10)
+    (line,) = glance(tmp_path, load_model("demo"), 10).lines
     assert "trace" in line
+
+
+def test_a_recording_without_ops_names_what_it_has(trace: Callable[[str], Path], tmp_path: Path) -> None:
+    """Block requests, whose losses are told as beside ops, and no command about ops."""
+    (tmp_path / "trace").symlink_to(trace("app-sync-qd4-nvme"))
+    gap = {"loss": "not_recorded", "why": "none", "from_ns": 1, "to_ns": 2, "count": 1}
+    (tmp_path / "recording.json").write_text(json.dumps({"schema": "opline-recording", "gaps": [gap]}))
+    found = glance(tmp_path, load_model("demo"), 50_000)
+    assert found.lines[0].startswith("No op to count") and not found.ops
+    assert any(line.startswith("lost: not_recorded") for line in found.lines[1:]), found.lines
+    assert glance(tmp_path, load_model("syscalls"), 50_000).ops
 
 
 def test_what_to_type_next_can_be_pasted() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -91,3 +92,19 @@ def test_pictures_are_drawn_by_our_settings(tmp_path: Path, opline: Program) -> 
         assert done.returncode == 0, done.stderr
         drawn.append((tmp_path / "out.svg").read_text())
     assert drawn[0] == drawn[1]
+
+
+def test_a_current_directory_that_is_gone_is_named(
+    opline: Program, trace: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Of a path from the root nothing else is needed."""
+    recorded = trace("app-sync-qd4-nvme")
+    gone = [f"mkdir {tmp_path}/gone && cd {tmp_path}/gone && rmdir {tmp_path}/gone && exec", sys.executable]
+    said = {}
+    for words in (f"stages {recorded} --model syscalls", f"csv {recorded} --model syscalls -o x.csv", "record -- true"):
+        argv = f"{' '.join(gone)} -P -m opline_analyses {words}"
+        said[words.split()[0]] = subprocess.run(["sh", "-c", argv], capture_output=True, text=True, timeout=120)
+    assert said["stages"].returncode == 0, said["stages"].stderr
+    for name in ("csv", "record"):
+        assert said[name].returncode == 1
+        assert "The current directory does not exist any more" in said[name].stderr.splitlines()[-1]

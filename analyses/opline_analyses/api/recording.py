@@ -275,11 +275,11 @@ def _choose_model(recorder: Recorder, quiet: bool) -> Model | None:
 def _first_look(directory: Path, model: Model | None, note: Recording, *, with_next: bool) -> list[str]:
     """What the recording came to and what to type next. A machine that only records has nothing to count ops with."""
     try:
-        from opline_analyses.client.glance import glance_lines, next_lines
+        from opline_analyses.client.glance import Glance, glance, next_lines
 
-        lines = list(glance_lines(directory, model, note.event_count())) if model else []
+        found = glance(directory, model, note.event_count()) if model else Glance([], False)
         block = note.block_source != "none"
-        return [*lines, *(next_lines(directory, model is not None, block) if with_next else ())]
+        return [*found.lines, *(next_lines(directory, found.ops, block) if with_next else ())]
     except ImportError as error:
         return [f"ops are not counted on this machine, which only records ({error}): take the directory to another one"]
 

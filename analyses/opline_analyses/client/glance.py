@@ -41,8 +41,8 @@ _P99 = ("latency_ns.p99",)
 
 
 def next_lines(directory: Path, modelled: bool, block: bool) -> Iterator[str]:
-    """What to type next: none prints more than a screen or two. ``modelled``: the recording has ops; ``block``: it has
-    block events.
+    """What to type next: none prints more than a screen or two. ``modelled``: the recording has ops that count;
+    ``block``: it has block events.
     """
     at = pasted(directory)
     if not modelled:
@@ -53,28 +53,42 @@ def next_lines(directory: Path, modelled: bool, block: bool) -> Iterator[str]:
     yield f"       opline ops {at} --slowest 3"
 
 
-def glance_lines(directory: Path, model: Model, event_count: int | None) -> Iterator[str]:
-    """What a recording with a model came to."""
+class Glance(Value):
+    """What a recording with a model came to, in lines; ``ops``: the commands about ops have something to show."""
+
+    lines: list[str]
+    ops: bool
+
+
+def glance(directory: Path, model: Model, event_count: int | None) -> Glance:
+    """The ops of a recording, what is left out, and what was lost."""
     if event_count is None or event_count > MOST_EVENTS:
-        yield "the trace is long: opline stages counts its ops"
-        return
+        return Glance(["the trace is long: opline stages counts its ops"], True)
     try:
         wish = outside_of(recording_of(directory))
         found, losses = stage_statistics(directory / "trace", model, progress=False, without=wish)
-        without, client = found["without"], find_report(directory)
-        counted = _counted(directory, model, found, without, client)
-        population = population_in(found)
     except OplineError as error:
-        yield error.lines[0]
-        return
+        return Glance([error.lines[0]], True)
+    try:
+        lines = list(_of_ops(directory, model, found))
+        ops = True
+    except OplineError as error:
+        lines, ops = [error.lines[0]], False
+    population = population_in(found)
+    if population is not None and (line := line_of(population, names_in(recording_of(directory)))):
+        lines.append(line)
+    if lost := ledger.line(ledger.entries_of(losses), found["ops"], f"`opline losses {pasted(directory)}`"):
+        lines.append(lost)
+    return Glance(lines, ops)
+
+
+def _of_ops(directory: Path, model: Model, found: dict[str, Any]) -> Iterator[str]:
+    without, client = found["without"], find_report(directory)
+    counted = _counted(directory, model, found, without, client)
     yield _ops(counted, client, found["takes_unseen"])
     of_calls = [name for name in found["classes"] if not name.startswith(without)]
     yield from _own_cost(directory, counted.table, counted.classes or of_calls)
     yield from _widest(counted.table)
-    if population is not None and (line := line_of(population, names_in(recording_of(directory)))):
-        yield line
-    if lost := ledger.line(ledger.entries_of(losses), found["ops"], f"`opline losses {pasted(directory)}`"):
-        yield lost
 
 
 class _Counted(Value):

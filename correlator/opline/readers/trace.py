@@ -133,7 +133,7 @@ def readers_of_traces(top: StrPath, traces: Sequence[str]) -> Access:
 def find_extents(trace: StrPath) -> list[str]:
     """The maps that lie with a trace: ``TRACE.filefrag`` beside it, ``extents.json`` of its recording."""
     trace = plain(trace)
-    places = [plain(os.path.join(os.getcwd(), trace)) + ".filefrag"]
+    places = [(trace if os.path.isabs(trace) else plain(os.path.join(os.getcwd(), trace))) + ".filefrag"]
     places += [os.path.join(p, "extents.json") for p in (trace, os.path.dirname(trace)) if is_recording(p)]
     return [p for p in places if os.path.isfile(p)]
 

@@ -104,10 +104,11 @@ struct Core::Impl {
     }
 
     [[gnu::always_inline]] void take(const Event &ev) {
-        if (whole.next_ns() <= ev.ts_ns) take_steps(ev.ts_ns);
+        BoundClass &cls = *classes[ev.cls];
+        // A record's own first step may precede others of that time: bios are named at their request's issue.
+        if (whole.next_ns() <= ev.ts_ns) take_steps(cls.record ? ev.ts_ns - 1 : ev.ts_ns);
         common.now.at(ev.ts_ns);
         stitcher.advance(common.now.last_ns);
-        BoundClass &cls = *classes[ev.cls];
         const bool passes = cls.kind >= ClassKind::kContext || (cls.only_wakes && !blocks.any_undecided());
         if (passes && cls.number.slot == kNoSlot) {
             ++cls.fates[static_cast<std::size_t>(cls.kind == ClassKind::kIgnored ? Fate::kIgnored : Fate::kContext)];

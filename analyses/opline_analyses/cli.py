@@ -277,8 +277,10 @@ def _told(failure: Exception) -> int:
 
 def _is_somewhere() -> bool:
     """Whether the current directory is still there."""
+    from pathlib import Path
+
     try:
-        os.getcwd()
+        Path.cwd()
     except OSError:
         return False
     return True

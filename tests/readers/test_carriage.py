@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import io
+import json
+import quopri
 import re
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
@@ -62,6 +65,9 @@ CARRIED: dict[str, Callable[[str], bytes]] = {
     "UTF-16, big-endian": lambda text: b"\xfe\xff" + text.encode("utf-16-be"),
     "the mark of UTF-8": lambda text: text.encode("utf-8-sig"),
     "ends of Windows": lambda text: text.replace("\n", "\r\n").encode(),
+    "quoted-printable": lambda text: quopri.encodestring(text.encode()),
+    "quoted-printable, ends of Windows": lambda text: quopri.encodestring(text.encode()).replace(b"\n", b"\r\n"),
+    "quoted-printable of a quotation": lambda text: quopri.encodestring(before(text, lambda _: "> ")),
     "indented": lambda text: before(text, lambda _: "    "),
     "quoted": lambda text: before(text, lambda _: "> "),
     "quoted twice": lambda text: before(text, lambda _: ">> "),
@@ -127,3 +133,48 @@ def test_the_begin_and_the_whole_are_the_same(how: str) -> None:
     carriage = Carriage(data)
     whole = carriage.opened(io.BufferedReader(io.BytesIO(data))).read()
     assert carriage.plain(data) == whole and len(whole) > 100_000
+
+
+@pytest.mark.parametrize("width", [60, 72, 76, 80, 100])
+@pytest.mark.parametrize("indent", ["", "    "])
+def test_lines_of_babeltrace_that_a_mail_program_has_broken(
+    width: int, indent: str, tmp_path: Path, capfd: Captured
+) -> None:
+    whole, broken = tmp_path / "whole.txt", tmp_path / "broken.txt"
+    lines = TEXTS["babeltrace"].splitlines()
+    whole.write_text("\n".join(lines) + "\n")
+    rows = [
+        row for line in lines for row in textwrap.wrap(line, width, subsequent_indent=indent, break_on_hyphens=False)
+    ]
+    assert len(rows) > len(lines)
+    broken.write_text("Hello,\n\n" + "\n".join(rows) + "\n\nregards\n")
+    capfd.readouterr()
+    shown = []
+    for path in (whole, broken):
+        assert main(["hist", str(path)]) == 0
+        shown.append(capfd.readouterr().out)
+    assert shown[0] == shown[1]
+
+
+def test_an_event_without_its_end_is_one_that_cannot_be_read(tmp_path: Path, capfd: Captured) -> None:
+    path = tmp_path / "a.txt"
+    line = TEXTS["babeltrace"].splitlines()[0]
+    path.write_text(f"{TEXTS['babeltrace']}{line[:70]}\n{TEXTS['babeltrace']}{line[:60]}")
+    capfd.readouterr()
+    assert main(["losses", str(path), "--json"]) == 0
+    losses = {one["loss"]: one["count"] for one in json.loads(capfd.readouterr().out)["losses"]}
+    assert losses["unreadable_lines"] == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a=1 b=2\n" * 3 + "block=20\n",
+        "key=3D value=x\n" * 3,
+        "=3D" * 40 + "\n",
+        "x" * 200 + "=3D\n",
+    ],
+)
+def test_what_is_no_quoted_printable_stays(text: str) -> None:
+    data = text.encode()
+    assert Carriage(data).opened(io.BufferedReader(io.BytesIO(data))).read() == data

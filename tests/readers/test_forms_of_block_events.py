@@ -57,7 +57,11 @@ def of_ftrace(name: str, value: int | str) -> str:
     return f"0x{value % (1 << bits):x} ({signed})"
 
 
-FORMS: dict[str, Callable[[str, int | str], str]] = {"fields": of_ftrace, "raw": lambda _, value: str(value)}
+def of_libtraceevent(_: str, value: int | str) -> str:
+    return str(value)
+
+
+FORMS: dict[str, Callable[[str, int | str], str]] = {"fields": of_ftrace, "raw": of_libtraceevent}
 
 
 def printed(fields: dict[str, int | str], form: str) -> str:

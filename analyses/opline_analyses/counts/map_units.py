@@ -26,7 +26,7 @@ _JOINED = re.compile(rf"(?:{_TIMES})({'|'.join(_ENDS)})")
 _NO_TIME = {
     *("b", "byte", "bytes", "kb", "kib", "mb", "mib", "size", "sizes", "sz", "bsize", "bytesize", "sector", "sectors"),
     *("blocks", "pages", "depth", "qd", "qlen", "len", "length", "count", "counts", "cpu", "cpus", "nr", "num"),
-    "inflight",
+    *("inflight", "kbyte", "kbytes"),
 }
 _COUNTED = re.compile(r"\d(?:ns|us|ms|s)(?![A-Za-z])")  # @lat_100us: its values are numbers of 100 us
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: MIT
 """How a text came here: what mail programs, terminals and logs have put around its lines is taken off again.
 
-The marks and the coding of UTF-16 (PowerShell's `>`), the colours of a terminal, blanks that do not break (of a page),
-and what stands before each line: the `> ` of a quotation, the time that journald, syslog, Docker, Kubernetes or `ts`
-adds. What stands before lines is taken off only where nearly all of the first lines have it: a tool's own line may
-begin in such a way. Bytes that are no text stay as they are.
+The marks and the coding of UTF-16 (PowerShell's `>`), quoted-printable (of a mail that was saved as it came, RFC 2045),
+the colours of a terminal, blanks that do not break (of a page), and what stands before each line: the `> ` of a
+quotation, the time that journald, syslog, Docker, Kubernetes or `ts` adds. What stands before lines is taken off only
+where nearly all of the first lines have it: a tool's own line may begin in such a way. Bytes that are no text stay as
+they are.
 """
 
 from __future__ import annotations
 
+import binascii
 import codecs
 import io
 import re
@@ -22,6 +24,9 @@ LOOKED_AT = 1 << 12  # bytes, which show how a text came
 _UTF8 = b"\xef\xbb\xbf"
 _UTF16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _COLOUR = re.compile(rb"\x1b(?:\[[0-9;:]{0,32}[mK]|\(B)")  # and no other order to a terminal: a name may have it
+#: In quoted-printable each `=` is one of these: a byte, or a line's end that is none. A line has at most 76 letters.
+_QUOTED = re.compile(rb"=[0-9A-F]{2}|=\r?\n")
+_SURELY_QUOTED = re.compile(rb"=3D|^.{71,75}=\r?$|=20\r?$", re.MULTILINE)
 _NO_BREAK = b"\xc2\xa0"
 _HOST = rb"[\w.-]{1,64} [\w./@-]{1,64}(?:\[\d{1,9}\])?: ?"  # and the program's name
 _DAY = rb"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d "
@@ -47,6 +52,7 @@ class Carriage:
         first = first[:LOOKED_AT]
         self._coding = _UTF16.get(first[:2], "")
         self._marked = first.startswith(_UTF8)
+        self._quoted = _is_quoted(first)
         first = self._decoded(first)
         self._before: re.Pattern[bytes] | None = None
         self._changes = self._no_break = self._coloured = False
@@ -66,7 +72,8 @@ class Carriage:
         if self._coding:
             decode = codecs.getincrementaldecoder(self._coding)("replace").decode
             return decode(data[2:]).encode("utf-8", "replace")  # without half a letter at the end
-        return data.removeprefix(_UTF8)
+        data = data.removeprefix(_UTF8)
+        return binascii.a2b_qp(data) if self._quoted else data
 
     def _line(self, line: bytes) -> bytes:
         if self._coloured:
@@ -90,6 +97,8 @@ class Carriage:
             file.read(2)
             decode = codecs.getincrementaldecoder(self._coding)("replace").decode
             file = io.BufferedReader(_Recoded(file, decode))
+        if self._quoted:
+            file = io.BufferedReader(_Unquoted(file))
         return io.BufferedReader(_Lines(file, self._line)) if self._changes else file
 
 
@@ -136,6 +145,25 @@ class _Recoded(_Made):
         return found
 
 
+def _is_quoted(first: bytes) -> bool:
+    """Whether a text is in quoted-printable."""
+    begun = first[: first.rfind(b"\n") + 1]
+    if b"\0" in begun or not _SURELY_QUOTED.search(begun):
+        return False
+    return len(_QUOTED.findall(begun)) == begun.count(b"=") and max(map(len, begun.splitlines())) <= _QUOTED_LONGEST
+
+
+class _Unquoted(_Made):
+    def _more(self) -> bytes:
+        """A line with all that it goes on with, or the first bytes of a long one."""
+        found = b""
+        while len(found) < _LONGEST and (data := self._file.readline(_LONGEST)):
+            found += data
+            if not data.rstrip(b"\r\n").endswith(b"="):
+                break
+        return binascii.a2b_qp(found)
+
+
 class _Lines(_Made):
     def __init__(self, file: BinaryIO, line: Callable[[bytes], bytes]) -> None:
         super().__init__(file)
@@ -150,3 +178,4 @@ class _Lines(_Made):
 
 
 _LONGEST = 1 << 16
+_QUOTED_LONGEST = 80  # letters of a line: some programs count otherwise than RFC 2045

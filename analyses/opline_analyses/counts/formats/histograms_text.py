@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 CALLED, HAS = "histograms as text", COUNTS
 SYSTEMTAP = re.compile(r"\s*value \|-+ count\s*")
 DTRACE = re.compile(r"\s*value\s+-+ Distribution -+ count\s*")
-BCC = re.compile(r"\s*(nsecs|usecs|msecs|secs)\s+: count\s+distribution\s*")
+BCC = re.compile(r"\s*+(\S[^|:]{0,60}?)\s*: count\s+distribution\s*")  # under a label of the script's own choice
 IOLATENCY = re.compile(r"\s*>=\((ns|us|ms|s)\) \.\. <\(\1\)\s*: I/O\s*\|Distribution\s*\|\s*")
 BPFTRACE = re.compile(
     r"\s*+[\[(](\.\.\.|-?\d{1,18}[KMGTPE]?)(?:, (\.\.\.|-?\d{1,18}[KMGTPE]?))?[\])]\s++(\d{1,18})\s++\|.*\|\s*+"
@@ -88,7 +88,7 @@ class _Reader:
             if fresh or kind == "bpftrace":
                 self._end_table(kind)
                 kind = ""
-            if fresh == "bpftrace" and self._is_left_out():
+            if fresh in ("bpftrace", "bcc") and self._is_left_out():
                 kind, self._rows = fresh, []
                 continue
             if fresh in ("systemtap", "dtrace", "bcc", "iolatency", "bpftrace"):
@@ -111,11 +111,11 @@ class _Reader:
             yield self._taken()
 
     def _is_left_out(self) -> bool:
-        """True for a map whose name says that it has no times; a unit that the user gives is believed."""
-        name, self._map = self._map, None
-        self._left_out = name is not None and self._unit is None and map_units.is_no_time(name)
-        if self._left_out and f"@{name}" not in self.no_times:
-            self.no_times.append(f"@{name}")
+        """True for a map or a label that says that it has no times; a unit that the user gives is believed."""
+        name, self._map = self._map or "", None
+        self._left_out = self._unit is None and map_units.is_no_time(name)
+        if self._left_out and name not in self.no_times:
+            self.no_times.append(name)
         if not self._left_out:
             self._map = name
         return self._left_out
@@ -126,7 +126,7 @@ class _Reader:
         if found := self._unit or self._told or map_units.unit_of(name):
             return found
         usual = "ns" if kind == "dtrace" else "us"
-        self.guessed.setdefault(f"@{name}" if kind == "bpftrace" else self._group, usual)
+        self.guessed.setdefault(name or self._group, usual)
         return usual
 
     def _length_us(self) -> int | None:
@@ -151,7 +151,7 @@ class _Reader:
         if DTRACE.fullmatch(line):
             return "dtrace"
         if bcc := BCC.fullmatch(line):
-            self._told = {"nsecs": "ns", "usecs": "us", "msecs": "ms", "secs": "s"}[bcc[1]]
+            self._told, self._map = None, bcc[1]
             return "bcc"
         if (iolatency := IOLATENCY.fullmatch(line)) is not None:
             self._told = iolatency[1]
@@ -170,7 +170,7 @@ class _Reader:
                 self._name = f"{self._name}, {key}" if self._name else key
             return "name"
         if named := _MAP.fullmatch(line.strip()):
-            self._map = named[1]
+            self._map = f"@{named[1]}"
             self._name = named[2] or line.strip().rstrip(":")
             return "name"
         if not _PROBE.fullmatch(line) and not line.lstrip().startswith(("avg =", "Tracing", "Filters:", "IO_")):
@@ -238,7 +238,10 @@ def read(asked: Asked) -> Iterator[Snapshot]:
     reader = _Reader(path, asked.counted_in)
     yield from reader.snapshots(asked.lines())
     for name in reader.no_times:
-        talk(f"{path}: the map {name} has no times by its name: left out (--counted-in U: its values are of unit U).")
+        what = "map" if name.startswith("@") else "table"
+        talk(
+            f"{path}: the {what} {name} has no times by its name: left out (--counted-in U: its values are of unit U)."
+        )
     for name, taken in reader.guessed.items():
         where = f" of {name}" if name else ""
         talk(f"{path}: no unit{where} is said; {taken} is a guess. Set it with --counted-in (ns, us, ms, s).")

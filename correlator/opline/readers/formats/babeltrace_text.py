@@ -3,10 +3,10 @@
 
     [09:34:23.661871204] (+0.000003133) node1 ioctximpl:aio_write: { cpu_id = 12 }, { pthread_id = 1402 }, { oid = "x" }
 
-Several events may be on one line. The first group is the packet's, the last the payload, what is between is context.
-Other forms that are read: dates, seconds, cycles, without the difference, with all names. Times of the day that fall
-back by half a day are of the next day. Source of the format: sink.text.pretty
-of babeltrace 2 (src/plugins/text/pretty), and babeltrace 1's, which is the same here.
+Several events may be on one line, and a mail program may have broken a line at a blank. The first group is the
+packet's, the last the payload, what is between is context. Other forms that are read: dates, seconds, cycles, without
+the difference, with all names. Times of the day that fall back by half a day are of the next day. Source of the format:
+sink.text.pretty of babeltrace 2 (src/plugins/text/pretty), and babeltrace 1's, which is the same here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from opline.readers.lines import LinesReader
 from opline.readers.registry import CERTAIN, EVENTS, NO
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any, TypeAlias
 
     from opline.readers.registry import Head
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 CALLED, HAS, MODEL = "babeltrace's text", EVENTS, "generic"
 SLICE = 1 << 13  # lines
+_LONGEST_BROKEN = 1 << 12  # characters of an event that is on several lines
 _TOLD = 3  # events that could not be read, of which each is shown
 _NS = 1_000_000_000
 _DAY_NS = 24 * 3600 * _NS
@@ -64,7 +65,8 @@ def probe(head: Head) -> int:
 
 def names(head: Head) -> set[str]:
     """Of the events that can be read."""
-    return {event[2] for line in head.lines for event in events_of(line) if not isinstance(event, str)}
+    lines = (line for _, line in _whole_lines(head.lines))
+    return {event[2] for line in lines for event in events_of(line) if not isinstance(event, str)}
 
 
 def files(path: str) -> list[str]:
@@ -81,6 +83,30 @@ def _begins(line: str) -> bool:
     line = _without_names(line)
     found = _BEGIN.search(line)
     return found is not None and _HEAD.match(line, found.end()) is not None
+
+
+def _goes_on(line: str) -> bool:
+    """Whether a line with the begin of an event does not have its end."""
+    return line.count("{") != line.count("}") or "{" not in line or line.rstrip().endswith(",")
+
+
+def _whole_lines(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Lines and their numbers. What follows an event without an end, up to the next event, is put behind it."""
+    held, held_number = "", 0
+    for number, line in enumerate(lines, 1):
+        begins = _BEGIN.search(line) is not None or _NAMED.match(line) is not None
+        if held and not begins and line.strip() and len(held) < _LONGEST_BROKEN and _goes_on(held):
+            held = f"{held.rstrip()} {line.lstrip()}"
+            continue
+        if held:
+            yield held_number, held
+            held = ""
+        if begins:
+            held, held_number = line, number
+        else:
+            yield number, line
+    if held:
+        yield held_number, held
 
 
 def _closing(text: str, at: int) -> int:
@@ -214,8 +240,8 @@ class BabeltraceTextReader(LinesReader):
         events = 0
         try:
             with io.TextIOWrapper(pipes.opened(self._path), encoding="utf-8", errors="replace") as file:
-                for number, line in enumerate(file, 1):
-                    if number % SLICE == 0:
+                for turn, (number, line) in enumerate(_whole_lines(file)):
+                    if turn % SLICE == SLICE - 1:
                         yield None
                     events += self._line(consumer, number, line)
         except OSError as error:

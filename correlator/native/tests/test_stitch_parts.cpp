@@ -341,3 +341,44 @@ TEST_CASE("what the events lack of an op's thread and object is asked for when i
     details.name_late(named, 10);
     CHECK(named.object == "its own");
 }
+
+TEST_CASE("what is known of threads goes after their process has ended, unless an op in memory needs it") {
+    Parts p;
+    const auto seen = [&](std::int64_t tid, std::int32_t pid, std::int64_t ts_ns) -> ThreadState & {
+        ThreadState &ts = p.threads.of(0, tid);
+        ts.last_ns = ts_ns;
+        ts.last_pid = pid;
+        return ts;
+    };
+    Op &open = p.op(10);
+    seen(5000, 5, 10).stack.push_back({op_ref(open), {}});
+    seen(6000, 6, 10);
+    seen(7000, 7, 2'000'000);  // its number came back
+    for (std::int32_t pid = 5; pid < 10'000; ++pid) {
+        if (pid > 7) seen(pid * 1000, pid, pid);
+        for (const std::uint64_t key : p.threads.process_ended(pid, 1'000'000)) CHECK(key != thread_key(0, 5000));
+    }
+    CHECK(p.threads.size() < 100);
+    CHECK(p.threads.find(0, 5000));
+    CHECK(!p.threads.find(0, 6000));
+    CHECK(p.threads.find(0, 7000));
+    for (std::int64_t tid = 100'000; tid < 110'000; ++tid) {
+        seen(tid, 7, tid);
+        p.threads.thread_ended(0, tid, tid);
+    }
+    CHECK(p.threads.size() < 200);
+}
+
+TEST_CASE("the last point of a thread goes after the thread has ended") {
+    ThreadPoints points;
+    for (std::int64_t tid = 1; tid < 1000; ++tid) {
+        points.passed(0, tid, {tid, 1, 1});
+        if (tid % 2 == 0) points.ended(thread_key(0, tid));
+    }
+    points.passed(0, 2, {5000, 1, 1});  // another thread has the number
+    points.forget_before(2000);
+    CHECK(points.threads() == 501);
+    CHECK(points.of(0, 2));
+    CHECK(!points.of(0, 4));
+    CHECK(points.of(0, 5));
+}

@@ -37,6 +37,7 @@ Fate Core::Impl::dispatch(BoundClass &cls, const Event &ev) {
     case ClassKind::kProcess:
         if (cls.thread.tid != kNoSlot) learn_thread(cls, ev);
         members.process_step(cls, ev, common.now.host, common.identities.threads, common.names.of(ev, cls.comm_slot));
+        if (cls.process.step == ProcessStep::kExit) thread_ended(cls, ev);
         return Fate::kContext;
     case ClassKind::kContext: return Fate::kContext;
     case ClassKind::kBlock:

@@ -89,6 +89,7 @@ struct Core::Impl {
 
     // core/told_events.cpp
     void learn_thread(const BoundClass &, const Event &);
+    void thread_ended(const BoundClass &cls, const Event &ev);
     void tcp_call(const BoundClass &, const Event &);
     void name_device(const BoundClass &, const Event &);
     void place_told(const BoundClass &, const Event &);

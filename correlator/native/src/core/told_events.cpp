@@ -9,6 +9,16 @@ void Core::Impl::learn_thread(const BoundClass &cls, const Event &ev) {
         stitcher.forget_thread(common.now.host, *reused, ev.ts_ns);
 }
 
+// LTTng tells of each thread, BPF of a process after its last one.
+void Core::Impl::thread_ended(const BoundClass &cls, const Event &ev) {
+    const std::uint32_t host = common.now.host;
+    const auto known = [&](std::int32_t slot) {
+        return common.identities.threads.of_root(host, number_in(ev, slot, -1));
+    };
+    if (cls.process.of_all) stitcher.thread_ended(host, known(cls.process.tid), ev.ts_ns);
+    else stitcher.process_ended(static_cast<std::int32_t>(known(cls.process.pid)), ev.ts_ns);
+}
+
 void Core::Impl::name_device(const BoundClass &cls, const Event &ev) {
     if (cls.dev_slot == kNoSlot || cls.diskname_slot == kNoSlot) return;
     const Slot &name = ev.slots[cls.diskname_slot];

@@ -34,10 +34,12 @@ class ThreadPoints {
     struct Thread {
         Points points;            // in order of time
         bool says_awake = false;  // it is known when it returns from waiting: else it is awake
+        bool ended = false;       // by what the trace tells of its process, and no point came since
     };
 
     void passed(std::uint32_t host, std::int64_t tid, const ThreadPoint &p) {
         Thread &thread = threads_[thread_key(host, tid)];
+        thread.ended = false;
         thread.says_awake = thread.says_awake || p.worked_for == ThreadPoint::kNobody;
         Points &all = thread.points;
         if (all.size() >= kMostOfThread) {
@@ -53,6 +55,12 @@ class ThreadPoints {
     // nullptr: nothing is known of it.
     const Thread *of(std::uint32_t host, std::int64_t tid) const { return threads_.find(thread_key(host, tid)); }
 
+    // Its points go with the ops that they are older than, the last one too.
+    void ended(std::uint64_t key) {
+        if (Thread *thread = threads_.find(key)) thread->ended = true;
+    }
+    std::size_t threads() const { return threads_.size(); }
+
     // So many are kept that forgetting may pay.
     bool many() const { return count_ >= look_at_; }
     void forget_before(std::int64_t ns) {
@@ -64,6 +72,11 @@ class ThreadPoints {
             if (first != all.begin()) --first;  // what the thread was at
             all.erase(all.begin(), first);
             count_ += all.size();
+        });
+        threads_.erase_if([&](std::uint64_t, Thread &thread) {
+            const bool old = thread.ended && (thread.points.empty() || thread.points.back().ts_ns < ns);
+            if (old) count_ -= thread.points.size();
+            return old;
         });
         look_at_ = std::max(kLookAt, 2 * count_);
     }

@@ -21,6 +21,7 @@ class OpLives {
     const std::vector<std::uint64_t> &io_windows() const { return io_windows_; }
     // For which op threads worked; empty where no stage is cut by it.
     const ThreadPoints &thread_points() const { return thread_points_; }
+    void thread_ended(std::uint64_t key) { thread_points_.ended(key); }
 
     // `bio`: of a bio that is an op of its own.
     Op &new_op(std::uint32_t host, std::int32_t pid, std::int64_t tid, std::int64_t begin_ns, bool bio = false) {

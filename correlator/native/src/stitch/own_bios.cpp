@@ -10,6 +10,8 @@ Op *OwnBios::op_of(std::uint32_t host, const BlockEvent &ev, const Bio &bio) {
     const std::uint32_t group = meant_.group_of(ev.comm);
     if (group == 0) return nullptr;
     ThreadState &ts = threads_.of(host, ev.tid);
+    ts.last_ns = ev.ts_ns;
+    ts.last_pid = ev.pid;
     if (!ts.own) ts.own = std::make_unique<OwnBio>();
     Op *op = ts.own->last.continued_by(bio) ? lives_.ops().find(ts.own->op) : nullptr;
     ts.own->last.remember(bio);

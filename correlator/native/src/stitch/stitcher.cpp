@@ -31,6 +31,14 @@ void Stitcher::forget_thread(std::uint32_t host, std::int64_t tid, std::int64_t 
     threads_.erase(host, tid);
 }
 
+void Stitcher::thread_ended(std::uint32_t host, std::int64_t tid, std::int64_t ts_ns) {
+    for (const std::uint64_t key : threads_.thread_ended(host, tid, ts_ns)) lives_.thread_ended(key);
+}
+
+void Stitcher::process_ended(std::int32_t pid, std::int64_t ts_ns) {
+    for (const std::uint64_t key : threads_.process_ended(pid, ts_ns)) lives_.thread_ended(key);
+}
+
 // Of several points that match the first whose predicate holds, whose facts are known, and that is not optional or
 // finds its op.
 BoundPoint *Stitcher::choose(BoundClass &cls, const Event &ev, const ThreadId &who, bool &broken) {
@@ -71,6 +79,8 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
     if (!bp) return broken ? Fate::kOrphanMalformed : Fate::kIgnored;
     ++bp->seen;
     ThreadState &ts = threads_.of(host, who.tid);
+    ts.last_ns = ev.ts_ns;
+    ts.last_pid = pid;
     if (bp->notes) return note(*bp, ev, ts, who);
 
     Passage p{*bp, s_.plan.points[bp->spec], ev, who, ts, {}, {}, transition_of(cls, *bp, ev, who, ts)};

@@ -30,10 +30,13 @@ class Stitcher {
     void last_event(std::int64_t last_ns);  // the trace ends: settling() has what is left
     // The thread has ended, and another one has its number: what it worked for is not the other's.
     void forget_thread(std::uint32_t host, std::int64_t tid, std::int64_t now_ns);
+    void thread_ended(std::uint32_t host, std::int64_t tid, std::int64_t ts_ns);
+    void process_ended(std::int32_t pid, std::int64_t ts_ns);
     void events_lost();  // events are missing from here back
 
     OpLocator &locator() { return locator_; }
     OpTable &ops() { return lives_.ops(); }
+    std::size_t threads() const { return threads_.size(); }
     const ThreadPoints &thread_points() const { return lives_.thread_points(); }
     OpDetails &details() { return details_; }
     AsyncIos &ios() { return ios_; }

@@ -53,6 +53,9 @@ struct ThreadState {
     // Its process, and its name, as its points say them; -1, 0: unknown.
     std::int32_t pid = -1;
     std::uint32_t comm = 0;
+    // Its last event, and the process there.
+    std::int64_t last_ns = kNoTime;
+    std::int32_t last_pid = -1;
 };
 
 struct StitchCounts {

@@ -8,6 +8,41 @@ constexpr std::size_t kThreadDepth = 64;
 
 }  // namespace
 
+// Something that has not settled names the thread.
+bool ThreadStates::needed(ThreadState &ts) {
+    const auto live = [this](std::uint64_t ref) { return ref != 0 && ops_.find(ref) != nullptr; };
+    return ts.batch || ts.call || live(ts.syncing) || (ts.own && live(ts.own->op)) || current(ts).op;
+}
+
+std::vector<std::uint64_t> ThreadStates::thread_ended(std::uint32_t host, std::int64_t tid, std::int64_t ts_ns) {
+    ended_.threads[thread_key(host, tid)] = ts_ns;
+    return forget_ended();
+}
+
+std::vector<std::uint64_t> ThreadStates::process_ended(std::int32_t pid, std::int64_t ts_ns) {
+    ended_.processes[pid] = ts_ns;
+    return forget_ended();
+}
+
+std::vector<std::uint64_t> ThreadStates::forget_ended() {
+    std::vector<std::uint64_t> gone;
+    if (ended_.size() < look_at_) return gone;
+    EndedThreads still;
+    threads_.for_each([&](std::uint64_t key, ThreadState &ts) {
+        const std::int64_t *thread_ns = ended_.threads.find(key), *process_ns = ended_.processes.find(ts.last_pid);
+        const bool thread = thread_ns && ts.last_ns <= *thread_ns, process = process_ns && ts.last_ns <= *process_ns;
+        if (!thread && !process) return;
+        if (!needed(ts)) gone.push_back(key);
+        else if (thread) still.threads[key] = *thread_ns;
+        else still.processes[ts.last_pid] = *process_ns;
+    });
+    for (const std::uint64_t key : gone) threads_.erase(key);
+    recent_ = {};  // the others may have moved
+    ended_ = std::move(still);
+    look_at_ = kEnded + 2 * ended_.size();
+    return gone;
+}
+
 Op *ThreadStates::current_op(std::uint32_t host, std::int64_t tid) {
     ThreadState *ts = find(host, tid);
     return ts ? current(*ts).op : nullptr;

@@ -35,6 +35,12 @@ class ThreadStates {
         recent_ = {};  // the others may have moved
     }
 
+    std::size_t size() const { return threads_.size(); }
+    // A thread, or all threads of a process, have ended. What is known of threads goes once several have ended, where
+    // no op in memory needs it: numbers of threads come without end. The keys (thread_key) of those that have gone.
+    std::vector<std::uint64_t> thread_ended(std::uint32_t host, std::int64_t tid, std::int64_t ts_ns);
+    std::vector<std::uint64_t> process_ended(std::int32_t pid, std::int64_t ts_ns);
+
     FoundOp current(ThreadState &);
     Op *current_op(std::uint32_t host, std::int64_t tid);
     std::shared_ptr<Batch> current_batch(std::uint32_t host, std::int64_t tid);
@@ -44,6 +50,10 @@ class ThreadStates {
     bool same_thread(std::uint32_t host, const BlockEvent &) const;
 
   private:
+    static constexpr std::size_t kEnded = 64;  // looking at all threads takes as long as their number
+
+    bool needed(ThreadState &);
+    std::vector<std::uint64_t> forget_ended();
     [[gnu::always_inline]] ThreadState *recent(std::uint32_t host, std::int64_t tid) const {
         const RecentThread &last = recent_[static_cast<std::size_t>(tid) % recent_.size()];
         return last.tid == tid && last.host == host ? last.state : nullptr;
@@ -64,6 +74,13 @@ class ThreadStates {
     OpTable &ops_;
     FlatMap<std::uint64_t, ThreadState> threads_;
     std::array<RecentThread, 64> recent_{};
+    struct EndedThreads {                              // when
+        FlatMap<std::uint64_t, std::int64_t> threads;  // by thread_key
+        FlatMap<std::int32_t, std::int64_t> processes;
+        std::size_t size() const { return threads.size() + processes.size(); }
+    };
+    EndedThreads ended_;
+    std::size_t look_at_ = kEnded;
 };
 
 }  // namespace opline

@@ -108,6 +108,24 @@ def test_what_one_thread_did_is_named_where_no_single_cause_is_most(
     )
 
 
+def test_who_had_the_cpu_is_said_where_waiting_for_it_is_most(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A program that ran for less than a tenth of that time is not named."""
+    hog, build = ({"kind": "cpu", "depth": 0, "instead_comm": name, "instead_tid": 3} for name in ("hog", "cc1plus"))
+    run = waiting(hog, build | {"instead_comm": "tail"}, build)
+    for row in run.rows["waits"]:
+        if row.get("instead_comm") == "tail":
+            row["duration_ns"] = 60_000
+        elif row.get("instead_comm") == "cc1plus":
+            row["duration_ns"] = 240_000
+    told = " ".join(out_of(capfd, "why", run.write(tmp_path / "one")).split())
+    assert "Meanwhile the CPU mostly ran hog (600 us) and cc1plus (240 us). " in told
+    nobody = waiting({"kind": "cpu", "depth": 0}).write(tmp_path / "nobody")
+    assert "Meanwhile" not in out_of(capfd, "why", nobody)
+    assert "Meanwhile" not in out_of(capfd, "why", waiting(JOURNAL).write(tmp_path / "journal"))
+
+
 @pytest.mark.parametrize("part", [{"kind": "device", "depth": 0}, {"kind": "interrupt", "depth": 0}])
 def test_an_own_request_stays_with_the_stages(
     part: dict[str, Any], tmp_path: Path, capfd: pytest.CaptureFixture[str]

@@ -20,7 +20,7 @@ from opline_analyses.why.tail import ahead_of_them, tail_blame
 from opline_analyses.why.tail_text import cause_lines, caused_sentence, percentile_lines
 from opline_analyses.why.text import command_lines, place_sentence, sentence, separation_lines, set_lines, table_lines
 from opline_analyses.why.waits import waits_of
-from opline_analyses.why.waits_text import wait_lines, wait_sentence
+from opline_analyses.why.waits_text import cpu_sentence, wait_lines, wait_sentence
 from opline_analyses.why.when import rhythms, when_slow
 from opline_analyses.why.when_text import when_lines
 from opline_analyses.why.why import STATES, compare_sets
@@ -96,6 +96,7 @@ def _document(w: Why, found: _Found) -> dict[str, Any]:
         "schema": "opline why 1",
         "sentence": sentence(w),
         "wait_sentence": wait_sentence(w, found.waits),
+        "cpu_sentence": cpu_sentence(w, found.waits),
         "caused_sentence": caused_sentence(t),
         "place_sentence": place_sentence(w),
         "places": [{**vars(p), "more_ns": p.more_ns} for p in w.places],
@@ -130,7 +131,7 @@ def _said(w: Why, found: _Found) -> Iterator[str]:
     """The answer: the causes of the waits, where they have most of the difference, else the stages."""
     said = [wait_sentence(w, found.waits)]
     if said[0] is None:
-        said = [sentence(w), caused_sentence(found.tail)]
+        said = [sentence(w), cpu_sentence(w, found.waits), caused_sentence(found.tail)]
     said.append(place_sentence(w))
     yield from wrapped(" ".join(filter(None, said)), 0)
 

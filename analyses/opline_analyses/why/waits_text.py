@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from opline_analyses.base.result_table import Column, ResultTable, share, text, time
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 SHOWN = 0.01  # of the difference: causes with less are folded into one
 NAMED = 3  # causes in a sentence
+OF_CPU = 0.1  # of the time without a CPU: a program that ran for less is not named
 
 
 def _begun(w: Why, slow_ns: float) -> str:
@@ -65,6 +67,25 @@ def wait_sentence(w: Why, t: Waits | None) -> str | None:
     widest = [c for c in causes[:NAMED] if t.more_ns(c) >= SHOWN * whole]
     parts = "; ".join(f"{duration(c.slow_ns / t.slow)} {_waited(c)}" for c in widest)
     return f"{_begun(w, slow)} for {first}; {_ended(w, typical)} Of that {parts}."
+
+
+def cpu_sentence(w: Why, t: Waits | None) -> str | None:
+    """Which programs ran meanwhile, where waiting for a CPU makes most of the difference; None else, and where the
+    recording does not tell.
+    """
+    whole = w.latency.more_ns
+    waited = [] if t is None else [c for c in t.causes if c.spent.kind == "cpu" and c.spent.path is None]
+    if t is None or w.alike or not waited or t.more_ns(*waited) < MOST * whole:
+        return None
+    ran_ns: Counter[str] = Counter()
+    for c in waited:
+        if c.spent.instead is not None:
+            ran_ns[c.spent.instead] += c.slow_ns
+    least_ns = OF_CPU * sum(c.slow_ns for c in waited)
+    ran = [f"{name} ({duration(ns / t.slow)})" for name, ns in ran_ns.most_common(NAMED) if ns >= least_ns]
+    if not ran:
+        return None
+    return f"Meanwhile the CPU mostly ran {', '.join(ran[:-1])}{' and ' if ran[1:] else ''}{ran[-1]}."
 
 
 def _empty_where_none(c: Column) -> Column:

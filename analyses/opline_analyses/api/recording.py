@@ -80,7 +80,7 @@ def record(wish: Wish) -> int:
     if not command and not attached:
         raise UsageError(
             "No command to record: opline record [options] -- COMMAND [ARGUMENT ...], "
-            "or --pid N, --comm NAME, --cgroup GLOB."
+            "or --pid N, --comm NAME, --cgroup GLOB. `opline record -- sleep 10` records 10 s of the whole machine."
         )
     if wish.duration is not None and (command or not wish.duration > 0):
         raise UsageError("--duration is a number of seconds above 0, for --pid, --comm or --cgroup without a command.")

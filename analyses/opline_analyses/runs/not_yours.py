@@ -76,5 +76,5 @@ def _programs(others: list[Program], devices: Mapping[int, str]) -> str:
 def _program(one: Program, devices: Mapping[int, str]) -> str:
     what = count_of(one.bios, "I/O") if one.bios else count_of(one.ops, "op")
     where = "" if one.dev is None else f" on {devices.get(one.dev, f'{one.dev >> 20}:{one.dev & 0xFFFFF}')}"
-    who = f"{shown(one.comm)} (pid {one.pid})" if one.pid > 0 else "processes outside of this container"
+    who = f"{shown(one.comm)} (pid {one.pid})" if one.pid > 0 else "processes that the trace does not name"
     return f"{what} of {who}{where}"

@@ -19,7 +19,7 @@ from opline.readers import chunks
 from opline.readers.front import found as found_traces
 from opline.readers.front import reader_wanted
 from opline.readers.native import NativeReader
-from opline.readers.streams import closed_until_ns, last_packet_end_ns
+from opline.readers.stream_ends import closed_until_ns, last_packet_end_ns
 from opline.readers.threads import threads_wanted
 from opline.readers.trace import (
     find_extents,

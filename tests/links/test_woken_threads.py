@@ -33,7 +33,7 @@ FIO = (
     "fio --direct=1 --rw=randrw --bs=4k --size=8k --io_size=800k --norandommap --output=/dev/null --name=hot "
     "--ioengine=psync --numjobs=8"
 )
-EVENT = re.compile(r".+-(?P<tid>\d+) +\[(?P<cpu>\d+)\] \S+ (?P<s>\d+)\.(?P<us>\d+): (?P<text>.*)")
+EVENT = re.compile(r".+-(?P<tid>\d+) +\[(?P<cpu>\d+)\] \S+ +(?P<s>\d+)\.(?P<us>\d+): (?P<text>.*)")
 REQUEST = re.compile(r"(?P<name>block_\w+): (?P<dev>\d+,\d+) (?P<rwbs>\w+) .*?(?P<sector>\d+) \+ (?P<sectors>\d+)")
 CALL = re.compile(r"sys_\w+\(.*count: (?P<count>\w+), pos: (?P<at>\w+)\)")
 

@@ -21,7 +21,7 @@ from opline.folder import Folder
 from opline.gaps import FLUSHED_WITHIN_NS, gaps_of
 from opline.losses import BY_NAME, Gap, Severity
 from opline.paths import LOCK_NAME
-from opline.readers.streams import last_packet_end_ns
+from opline.readers.stream_ends import last_packet_end_ns
 from opline.readers.trace import find_traces
 from opline_analyses.cli import main
 

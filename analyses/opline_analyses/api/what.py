@@ -90,7 +90,7 @@ def _of_trace(path: str, model: str | None, found: Format | None) -> dict[str, A
         lines += [] if made else [_command("events", path)]
         return {
             "is": _called(path, found),
-            "model": opened.manifest["model"]["name"] if has["ops"] else None,
+            "model": (opened.manifest.get("model") or {}).get("name") if has["ops"] else None,
             "has": has,
             "losses": {e.loss: e.count for e in ledger.entries(opened) if e.severity in ledger.BAD},
             "missing": list(_missing(opened, has)),

@@ -20,7 +20,7 @@ from opline.capture.directory.removal import remove_chunk
 from opline.capture.recorder.clock_log import ClockLog
 from opline.folder import Folder
 from opline.readers import chunks
-from opline.readers.streams import last_packet_end_ns
+from opline.readers.stream_ends import last_packet_end_ns
 from opline.readers.trace import traces_under
 
 _EVERY_S = 0.5

@@ -120,10 +120,10 @@ def test_who_had_the_cpu_is_said_where_waiting_for_it_is_most(
         elif row.get("instead_comm") == "cc1plus":
             row["duration_ns"] = 240_000
     told = " ".join(out_of(capfd, "why", run.write(tmp_path / "one")).split())
-    assert "Meanwhile the CPU mostly ran hog (600 us) and cc1plus (240 us). " in told
+    assert "They wait 910 us for a CPU, while mostly hog (600 us) and cc1plus (240 us) ran. " in told
     nobody = waiting({"kind": "cpu", "depth": 0}).write(tmp_path / "nobody")
-    assert "Meanwhile" not in out_of(capfd, "why", nobody)
-    assert "Meanwhile" not in out_of(capfd, "why", waiting(JOURNAL).write(tmp_path / "journal"))
+    assert "for a CPU, while" not in out_of(capfd, "why", nobody)
+    assert "for a CPU, while" not in out_of(capfd, "why", waiting(JOURNAL).write(tmp_path / "journal"))
 
 
 @pytest.mark.parametrize("part", [{"kind": "device", "depth": 0}, {"kind": "interrupt", "depth": 0}])

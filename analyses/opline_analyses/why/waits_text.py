@@ -70,8 +70,8 @@ def wait_sentence(w: Why, t: Waits | None) -> str | None:
 
 
 def cpu_sentence(w: Why, t: Waits | None) -> str | None:
-    """Which programs ran meanwhile, where waiting for a CPU makes most of the difference; None else, and where the
-    recording does not tell.
+    """How long they wait for a CPU, and which programs ran meanwhile, where that makes most of the difference; None
+    else, and where the recording does not tell.
     """
     whole = w.latency.more_ns
     waited = [] if t is None else [c for c in t.causes if c.spent.kind == "cpu" and c.spent.path is None]
@@ -81,11 +81,14 @@ def cpu_sentence(w: Why, t: Waits | None) -> str | None:
     for c in waited:
         if c.spent.instead is not None:
             ran_ns[c.spent.instead] += c.slow_ns
-    least_ns = OF_CPU * sum(c.slow_ns for c in waited)
+    waited_ns = sum(c.slow_ns for c in waited)
+    least_ns = OF_CPU * waited_ns
     ran = [f"{name} ({duration(ns / t.slow)})" for name, ns in ran_ns.most_common(NAMED) if ns >= least_ns]
     if not ran:
         return None
-    return f"Meanwhile the CPU mostly ran {', '.join(ran[:-1])}{' and ' if ran[1:] else ''}{ran[-1]}."
+    programs = f"{', '.join(ran[:-1])}{' and ' if ran[1:] else ''}{ran[-1]}"
+    subject = "It waits" if t.slow == 1 else "They wait"
+    return f"{subject} {duration(waited_ns / t.slow)} for a CPU, while mostly {programs} ran."
 
 
 def _empty_where_none(c: Column) -> Column:

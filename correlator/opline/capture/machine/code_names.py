@@ -36,7 +36,8 @@ class CodeNames:
                 tables.append((apart, apart.symbol_tables()))
         found, texts = [], []
         for of, parts in tables:
-            for part, names_at in parts:
+            for offset, size, names_at in parts:
+                part = of.data[offset : offset + size]
                 table = np.frombuffer(part[: len(part) // _SYMBOLS.itemsize * _SYMBOLS.itemsize], _SYMBOLS)
                 kept = table[np.isin(table["info"] & 15, _FUNCTIONS) & (table["section"] != 0) & (table["n"] != 0)]
                 found.append(kept)

@@ -141,7 +141,7 @@ class Elf:
     def functions(self) -> dict[str, int]:
         """Names of functions, as they are linked, and their offsets in the file."""
         symbols = self._symbols(_FUNCTIONS)
-        return {name: at for name, address in symbols if (at := self.file_offset(address)) is not None}
+        return {name: at for name, address, _ in symbols if (at := self.file_offset(address)) is not None}
 
     def section(self, name: str) -> Section | None:
         """Where a section is; None: the file has none of that name."""
@@ -149,10 +149,10 @@ class Elf:
         return None if found is None else Section(found[3], found[4], found[5])
 
     @_whole
-    def symbol_tables(self) -> list[tuple[bytes, int]]:
-        """The bytes of each symbol table, and where in the file the names begin to which its symbols refer."""
+    def symbol_tables(self) -> list[tuple[int, int, int]]:
+        """Each symbol table: where it begins in the file, its bytes, and where the names begin to which it refers."""
         return [
-            (self.data[offset : offset + size], self._sections[link][4])
+            (offset, size, self._sections[link][4])
             for _, kind, _, _, offset, size, link, _, _, _ in self._sections
             if kind in _SYMBOL_TABLES
         ]
@@ -170,7 +170,8 @@ class Elf:
         (/usr/lib/debug/.build-id).
         """
         apart = self.debug_file()
-        return (apart.variables() if apart is not None else {}) | dict(self._symbols(_VARIABLES))
+        own = {name: address for name, address, _ in self._symbols(_VARIABLES)}
+        return (apart.variables() if apart is not None else {}) | own
 
     def compared(self, function: str) -> int | None:
         """The address of the variable with which that function compares a register of 8 bytes, by all its code the one
@@ -190,23 +191,18 @@ class Elf:
     @_whole
     def _code(self) -> dict[str, tuple[int, int]]:
         """Names of functions, their offsets in the file and how many bytes they have."""
-        found = {}
-        for _, kind, _, _, offset, size, link, _, _, _ in self._sections:
-            for name, info, _, section, address, bytes_ in (
-                _SYMBOL.iter_unpack(self.data[offset : offset + size]) if kind in _SYMBOL_TABLES else ()
-            ):
-                if info & 15 in _FUNCTIONS and section and (at := self.file_offset(address)) is not None:
-                    found[self.text(self._sections[link][4] + name)] = at, bytes_
-        return found
+        return {
+            name: (at, bytes_)
+            for name, address, bytes_ in self._symbols(_FUNCTIONS)
+            if (at := self.file_offset(address)) is not None
+        }
 
-    def _symbols(self, kinds: tuple[int, ...]) -> Iterator[tuple[str, int]]:
-        for _, kind, _, _, offset, size, link, _, _, _ in self._sections:
-            if kind not in _SYMBOL_TABLES:
-                continue
-            names = self._sections[link][4]
-            for name, info, _, section, address, _ in _SYMBOL.iter_unpack(self.data[offset : offset + size]):
+    def _symbols(self, kinds: tuple[int, ...]) -> Iterator[tuple[str, int, int]]:
+        """Names, addresses as linked, and bytes."""
+        for offset, size, names in self.symbol_tables():
+            for name, info, _, section, address, bytes_ in _SYMBOL.iter_unpack(self.data[offset : offset + size]):
                 if info & 15 in kinds and section:
-                    yield self.text(names + name), address
+                    yield self.text(names + name), address, bytes_
 
     @_whole
     def build_id(self) -> str:

@@ -133,7 +133,7 @@ def waits_from(found: WaitSums, sets: Sets) -> Waits | None:
     sums, stages, functions = found
     if not sums:
         return None
-    _name_short(sums, stages, functions)
+    _name_short(found)
     causes = [
         WaitedFor(
             spent,
@@ -150,21 +150,13 @@ def waits_from(found: WaitSums, sets: Sets) -> Waits | None:
     return waits
 
 
-def _name_short(
-    sums: dict[Spent, list[int]], stages: dict[Spent, dict[str, int]], functions: dict[Spent, dict[str, int]]
-) -> None:
+def _name_short(found: WaitSums) -> None:
     """Short waits have no stacks. Their time joins the only cause with stacks that is alike in all else, if one is."""
     named: dict[Spent, list[Spent]] = {}
-    for spent in sums:
+    for spent in found.sums:
         if spent.cause is not None or spent.last_cause is not None:
             named.setdefault(spent._replace(cause=None, last_cause=None, holder=None), []).append(spent)
     for bare, same in named.items():
-        if len(same) != 1 or bare not in sums:
-            continue
-        into = sums[same[0]]
-        for place, ns in enumerate(sums.pop(bare)):
-            into[place] += ns
-        for by in (stages, functions):
-            there = by.setdefault(same[0], {})
-            for name, ns in by.pop(bare, {}).items():
-                there[name] = there.get(name, 0) + ns
+        if len(same) == 1 and bare in found.sums:
+            by_stage, by_function = (by.pop(bare, {}).items() for by in (found.stages, found.functions))
+            found.add(same[0], found.sums.pop(bare), by_stage, by_function)

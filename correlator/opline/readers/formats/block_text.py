@@ -82,7 +82,7 @@ class TextReader(LinesReader):
     def _read(self, file: BinaryIO, consumer: _core.Core | _core.Printer) -> Iterator[float | None]:
         total, read = os.fstat(file.fileno()).st_size, 0
         piece = file.read(PIECE)
-        raw = any(map(_RAW.fullmatch, piece[:_SHOWS_RAW].decode(errors="replace").splitlines()))
+        begin = piece[:_SHOWS_RAW]
         stand_ins = self._stand_ins(piece) if isinstance(consumer, _core.Core) else (False, False)
         feed = _core.TextFeed(consumer, *stand_ins)
         while piece:
@@ -93,7 +93,7 @@ class TextReader(LinesReader):
         feed.end()
         number, events, self._unreadable = feed.counts()
         self._messages = [f"{self._path}, line {at}: not understood: {text}" for at, text in feed.unread()]
-        if not events and raw:
+        if not events and any(map(_RAW.fullmatch, begin.decode(errors="replace").splitlines())):
             raise TraceError(
                 f"{self._path} has events without their fields (ftrace's option raw or hex): set both to 0 "
                 "(`echo 0 > options/raw`) and print the trace again."

@@ -95,9 +95,7 @@ class Recording:
     tracing_ended: str = ""  # before the command did: "size_limit", "disk_space", "sessiond_died", "consumerd_died"
     write_failed: bool = False  # the tracer could not write some packets: what they held is not known
     gaps: list[Gap] = field(default_factory=list)
-    removed: dict[str, int] | None = (
-        None  # of --keep: chunks removed, up to which number, and up to which time (until_ns)
-    )
+    removed: dict[str, int] | None = None  # by --keep: how many chunks, up to which number, up to when (until_ns)
     promises: list[Promise] = field(default_factory=list)  # what was to be recorded, and whether it was
     clocks_after: ClockSample | None = None
     channels: list[ChannelNote] = field(default_factory=list)

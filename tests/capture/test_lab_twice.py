@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 from tests.lib.block_capture import loop_device
+from tests.lib.lab import build_lab
 from tests.lib.recorded import LAB
 
 from opline.correlation import correlate
 from opline.model import load_model
 
-SOURCES = Path(__file__).parents[1] / "lab_app"
 COUNT = 211
 EVENTS = (
     "client_submit", "queue_enter", "dequeue", "io_begin", "io_end", "sync_begin", "sync_end", "client_reply",
@@ -30,10 +30,7 @@ Row = dict[str, object]
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    binary = tmp_path_factory.mktemp("lab") / "lab"
-    argv = ["gcc", "-O2", f"-I{SOURCES}", "-rdynamic", "-o", str(binary), f"{SOURCES}/lab.c", "-llttng-ust", "-ldl"]
-    subprocess.run(argv, check=True, timeout=120)
-    return binary
+    return build_lab(tmp_path_factory.mktemp("lab"))
 
 
 @pytest.fixture(scope="module")

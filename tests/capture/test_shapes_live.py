@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 from tests.lib.block_capture import dev_of, loop_device
+from tests.lib.lab import build_lab
 from tests.lib.recorded import LAB
 from tests.lib.recorder import wait_for
 from tests.lib.shapes import CONTAINER, COUNT, DEPTH, SHAPES, WORKERS, OfOpline, Shape, check, rows
 
-SOURCES = Path(__file__).parents[1] / "lab_app"
 OPLINE = str(Path(sys.executable).with_name("opline"))
 CLOCK = ["unshare", "--time", "--monotonic", "1000", "--fork"]
 
@@ -27,10 +27,7 @@ pytestmark = pytest.mark.live
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    binary = tmp_path_factory.mktemp("lab") / "lab"
-    argv = ["gcc", "-O2", f"-I{SOURCES}", "-rdynamic", "-o", str(binary), f"{SOURCES}/lab.c", "-llttng-ust", "-ldl"]
-    subprocess.run(argv, check=True, timeout=120)
-    return binary
+    return build_lab(tmp_path_factory.mktemp("lab"))
 
 
 @pytest.fixture(scope="module")

@@ -12,20 +12,17 @@ from pathlib import Path
 
 import pytest
 from tests.lib.block_capture import loop_device
+from tests.lib.lab import build_lab
 
 from opline.capture.lttng.application import environment
 
-SOURCES = Path(__file__).parents[1] / "lab_app"
 WRITES = 40
 OF_LIBRARIES = "LTTNG_UST_WITHOUT_BADDR_STATEDUMP"
 
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    binary = tmp_path_factory.mktemp("lab") / "lab"
-    argv = ["gcc", "-O2", f"-I{SOURCES}", "-o", str(binary), f"{SOURCES}/lab.c", "-llttng-ust", "-ldl"]
-    subprocess.run(argv, check=True, timeout=120)
-    return binary
+    return build_lab(tmp_path_factory.mktemp("lab"))
 
 
 @pytest.mark.live

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include STEPS /* -DSTEPS='"macros.h"', or another header */
+#include "steps.h" /* of one of the folders: -Imacros */
 
 struct job {
     long id;

@@ -30,8 +30,8 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-// The path by which a library is in the process, whose file is called `name` or `name`.VERSION; empty: it is not there.
-// dlopen() with RTLD_NOLOAD reads the file of a library that is not there, in a call that would count as the program's.
+// A library of the process, whose file is called `name` or `name`.VERSION; `path` is where dlopen() finds it again. By
+// its name alone dlopen() reads the file, with RTLD_NOLOAD too, in a call that would count as the program's.
 struct wanted_library {
     const char *name;
     char path[4096];

@@ -28,8 +28,8 @@ _HINT = "if it forks without exec, its children's events carry its own ids, and 
 
 def environment(env: Mapping[str, str], events: Collection[str]) -> dict[str, str]:
     """The environment ``env`` with the library in it: preloaded first, and as the clock of other time namespaces, where
-    it is built. Unless ``events`` (globs) ask for it, LTTng-UST does not tell where libraries lie in memory: it reads
-    their files for that, in the program's threads, with several hundred calls that would count as the program's.
+    it is built. Unless ``events`` (globs) ask for it, LTTng-UST does not tell where libraries lie in memory: it would
+    read their files, in the program's threads, with several hundred calls that would count as the program's.
     """
     told = any(fnmatch.fnmatchcase(_OF_LIBRARIES, glob) for glob in events)
     env = dict(env) if told else {"LTTNG_UST_WITHOUT_BADDR_STATEDUMP": "1", **env}  # lttng-ust(3)

@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-import pyarrow.parquet as pq
-
 from opline.model import Model, load_model
 
 HERE = Path(__file__).parents[1]
@@ -59,6 +57,8 @@ class Correlated:
     def rows(self, table: str) -> list[Row]:
         """A table, read once."""
         if table not in self._read:
+            import pyarrow.parquet as pq  # arm64's check uses this module on a system without pyarrow
+
             self._read[table] = list(pq.read_table(self.path / f"{table}.parquet").to_pylist())
         return self._read[table]
 

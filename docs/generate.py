@@ -18,18 +18,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from opline.store.schema import Column
 
 ROOT = Path(__file__).resolve().parent.parent
 OPLINE = Path(sys.executable).with_name("opline")
-FEW = 4  # words of a meaning that shares its row
 
 
 def command_modules() -> list[ModuleType]:
@@ -50,29 +44,19 @@ def commands() -> None:
         print(f"| {heading} | {', '.join(f'[`opline {name}`](commands.md#opline-{name})' for name, _, _ in group)} |")
 
 
-def rows_of(columns: tuple[Column, ...]) -> Iterator[list[Column]]:
-    """The columns that share a row: a thread with its name, and up to three of one type with short meanings."""
-    row: list[Column] = []
-    for column in columns:
-        of_thread = column.meaning in ("Name of that thread.", "Name of the thread.", "Name of the holder.")
-        alike = row and row[-1].type == column.type and max(len(c.meaning.split()) for c in (*row, column)) <= FEW
-        if row and not ((alike and len(row) < 3) or (of_thread and row[-1].name.endswith("tid"))):
-            yield row
-            row = []
-        row.append(column)
-    yield row
-
-
 def tables() -> None:
-    """Every table of a run with its columns."""
+    """Every table of a run with its columns; a thread and its name share a line."""
     from opline.store.schema import TABLES
 
     for table in TABLES:
-        print(f"## {table.name}\n\n| a row per {table.row} | |\n|---|---|")
-        for row in rows_of(table.columns):
-            types = [c.type if i + 1 == len(row) or row[i + 1].type != c.type else "" for i, c in enumerate(row)]
-            names = ", ".join(f"`{c.name}` {kind}".strip() for c, kind in zip(row, types, strict=True))
-            print(f"| {names} | {' '.join(c.meaning for c in row)} |".replace("<< 20 |", "<< 20 \\|"))
+        print(f"## {table.name}\n\nA row per {table.row}.\n")
+        columns = list(table.columns)
+        while columns:
+            line = columns[:1]
+            if columns[0].name.endswith("tid") and [c.meaning for c in columns[1:2]] == ["Name of that thread."]:
+                line = columns[:2]
+            del columns[: len(line)]
+            print(f"- {', '.join(f'`{c.name}` {c.type}' for c in line)}: {line[0].meaning}")
         print()
 
 

@@ -29,8 +29,8 @@ STEPS = (
         "bio queued",
         "Q: the first bio was queued; for the rest of a split, the original bio.",
     ),
-    Step("G", "getrq_ns", "queue_tid", "request allocated", "G: the request was allocated."),
-    Step("I", "insert_ns", "queue_tid", "inserted", "I: inserted into the scheduler; absent with scheduler none."),
-    Step("D", "issue_ns", "issue_tid", "issued to the driver", "Last D; differs from the first after a requeue."),
+    Step("G", "getrq_ns", "queue_tid", "request allocated", "G: request allocated."),
+    Step("I", "insert_ns", "queue_tid", "inserted", "I: inserted into the scheduler, unless it is none."),
+    Step("D", "issue_ns", "issue_tid", "issued to the driver", "Last D, after requeues."),
     Step("C", "complete_ns", "", "completed", "C: completed."),
 )

@@ -39,7 +39,7 @@ def test_every_column_is_documented() -> None:
         section = page.split(f"\n## {table.name}\n", 1)[1].split("\n## ", 1)[0]
         for column in table.columns:
             assert column.meaning.endswith("."), f"{table.name}.{column.name}: one sentence, with its full stop"
-            assert re.search(rf"^\|[^|]*`{column.name}`(, `\w+`)* {column.type}\b", section, re.MULTILINE)
+            assert re.search(rf"^- [^:]*`{column.name}`(, `\w+`)* {column.type}\b", section, re.MULTILINE)
 
 
 def test_units_are_in_names() -> None:

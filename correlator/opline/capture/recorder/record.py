@@ -18,7 +18,7 @@ from pathlib import Path
 
 from opline.capture.directory import leftovers, recording
 from opline.capture.directory.buffers import Buffers
-from opline.capture.directory.output import Follower
+from opline.capture.directory.output import Output
 from opline.capture.directory.place import Place
 from opline.capture.directory.recording import Recording
 from opline.capture.directory.state import State
@@ -45,6 +45,7 @@ _DEVICES_EVERY_S = 0.5
 _MARGIN_BYTES = 32 << 20
 _MOST_RESERVE_BYTES = 1 << 30
 INCOMPLETE = 3  # exit status: the command is well, its recording is not
+UNWRITTEN = 1  # exit status: the command's output could not be passed on
 
 
 class Recorder:
@@ -63,6 +64,7 @@ class Recorder:
         self._sources = Sources(options, self.signals, self._notes)
         self._pids: list[int] = []  # what is attached to
         self._begun = False  # recording is on
+        self._unwritten = False  # of the command's output
         self._folder: Folder | None = None  # the output directory
         self._supervisor: Supervisor | None = None
         self._buffers: Buffers | None = None
@@ -126,7 +128,7 @@ class Recorder:
         except OSError as error:
             self.say(f"warning: {directory / recording.FILE_NAME} could not be written: {error.strerror}")
             note.state = "incomplete"
-        return code or (INCOMPLETE if note.state == "incomplete" else 0)
+        return code or (INCOMPLETE if note.state == "incomplete" else UNWRITTEN if self._unwritten else 0)
 
     def _sync(self, directory: Path) -> None:
         """A manifest that says how the recording ended is never on the disk before what it is about."""
@@ -281,8 +283,8 @@ class Recorder:
         assert self.recording is not None and self._daemon is not None
         assert self._folder is not None and self._supervisor is not None
         note = self.recording.command
-        out = Follower(self._folder, recording.STDOUT_NAME, sys.stdout.fileno())
-        err = Follower(self._folder, recording.STDERR_NAME, sys.stderr.fileno())
+        names = recording.STDOUT_NAME, recording.STDERR_NAME
+        output = Output(self._folder, names, (sys.stdout.fileno(), sys.stderr.fileno()))
         # Its environment leads liblttng-ust to the session daemon; see opline.capture.lttng.sessiond.
         env = self._daemon.environment()
         for channel in self.recording.channels:
@@ -295,7 +297,8 @@ class Recorder:
             note.begin_monotonic_ns = time.monotonic_ns()
             try:
                 child = processes.start(
-                    argv, env=env, stdout=out.sink, stderr=err.sink, mask=self.signals.mask, pass_fds=more,
+                    argv, env=env, stdout=output.out.sink, stderr=output.err.sink,
+                    mask=self.signals.mask, pass_fds=more,
                     last=self._sources.block.announce if self._sources.block is not None else None,
                 )  # fmt: skip
             except OSError as error:
@@ -303,20 +306,25 @@ class Recorder:
             self._command, self._begun, note.pid = child, True, child.pid
             devices_at = time.monotonic()
             while child.poll() is None:
-                self.signals.wait(_TICK_S, child)
-                out.copy()
-                err.copy()
+                self.signals.wait(0 if output.more else _TICK_S, child)
+                output.copy()
+                for name in output.end_writers():
+                    self.say(
+                        f"note: nothing reads the command's output any more, and the command goes on into "
+                        f"{self.directory / name}; Ctrl-C ends it"
+                    )
                 self._supervisor.look()
                 if time.monotonic() >= devices_at:
                     self._note_devices()
                     devices_at = time.monotonic() + _DEVICES_EVERY_S
             note.end_monotonic_ns = time.monotonic_ns()
-            for follower in (out, err):
-                while not follower.copy(patience_s=0.2) and self.signals.ending is None:
-                    self.signals.wait(0)
+            while not output.copy(patience_s=0.2) and self.signals.ending is None:
+                self.signals.wait(0)
+            for name, why in output.unwritten():
+                self._unwritten = True
+                self._complain(f"cannot write the command's output: {why}. {self.directory / name} has all of it")
         finally:
-            out.close()
-            err.close()
+            output.close()
             if self._command is not None:
                 processes.end_child(self._command)  # it is running still only if something has gone wrong here
         code = child.returncode

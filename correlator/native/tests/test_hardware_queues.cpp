@@ -74,3 +74,16 @@ TEST_CASE("until completions show where, they are expected on a CPU of the queue
     CHECK(queues.completes(0, 3));
     CHECK_FALSE(queues.completes(0, 1));
 }
+
+TEST_CASE("a CPU's requests never complete on another one: known of the CPUs that have issued many") {
+    HardwareQueues queues;
+    for (int i = 0; i < 100; ++i) {
+        CHECK_FALSE(queues.never_completes(1, 0));
+        queues.note_completion(1, 1);
+    }
+    CHECK(queues.never_completes(1, 0));
+    CHECK_FALSE(queues.never_completes(1, 1));
+    CHECK_FALSE(queues.never_completes(0, 1));  // nothing is known of the other CPU's requests
+    queues.note_completion(1, 0);
+    CHECK_FALSE(queues.never_completes(1, 0));
+}

@@ -30,19 +30,6 @@ TEST_CASE("a request that was made after the last step was in no plug then") {
     CHECK(order.nothing_known());
 }
 
-TEST_CASE("a device keeps the CPU until one completion is elsewhere") {
-    CompletionOrder order;
-    for (std::uint64_t n = 0; n < block_model::kLearned; ++n) {
-        CHECK_FALSE(order.keeps_cpu());
-        order.note_cpu(3, 3);
-    }
-    CHECK(order.keeps_cpu());
-    order.note_cpu(3, 1);
-    CHECK_FALSE(order.keeps_cpu());
-    for (std::uint64_t n = 0; n < 10 * block_model::kLearned; ++n) order.note_cpu(3, 3);
-    CHECK_FALSE(order.keeps_cpu());
-}
-
 TEST_CASE("the more frequent order of two requests of one place") {
     CompletionOrder order;
     CHECK_FALSE(order.last_in_first_out());

@@ -281,7 +281,7 @@ Fate Engine::complete(const BlockEvent &e) {
         finder_.fit_as_well(e, i, equals_);
         const bool held = equals_.size() > 1 && undecided_.hold(e, equals_);
         if (!held || found.tainted)
-            for (Index equal : equals_) requests_[equal].r.ambiguous = true;
+            for (Index equal : equals_) requests_.doubt(equal);
         if (held) {
             m_.says(Conclusion::Hop::kComplete, rec.issue_ordinal, false, true);
             return requests_.fate_of(rec);
@@ -291,11 +291,8 @@ Fate Engine::complete(const BlockEvent &e) {
     m_.says(Conclusion::Hop::kComplete, rec.issue_ordinal ? rec.issue_ordinal : rec.ordinal, found.by_pointer,
             rec.r.ambiguous);
     if (e.error != 0) rec.r.error = e.error;
-    if (!rec.r.ambiguous && rec.step == Step::kIssued && e.cpu != kNoCpu) {
-        Device &d = m_.devices.of(e.dev);
-        d.order.note_cpu(rec.r.issue_cpu, e.cpu);
-        d.queues.note_completion(rec.r.issue_cpu, e.cpu);
-    }
+    if (!rec.r.ambiguous && rec.step == Step::kIssued)
+        m_.devices.of(e.dev).queues.note_completion(rec.r.issue_cpu, e.cpu);
     if (e.nr_sectors < rec.remaining) {
         ++m_.counts.partial_completions;
         requests_.places().rekey(i, rec.start + e.nr_sectors, rec.remaining - e.nr_sectors);
@@ -324,7 +321,7 @@ void Engine::give(const Undecided::Decision &d) {
         return;
     }
     using Shown = Undecided::Shown;
-    for (const Index i : d.unsure) requests_[i].r.ambiguous = true;
+    for (const Index i : d.unsure) requests_.doubt(i);
     if (d.shown == Shown::kByOrder || d.shown == Shown::kByWake)
         requests_[d.request].r.completion_by = d.is_only ? CompletionBy::kTwo : CompletionBy::kOrder;
     evidence_.check_issued(d.event, requests_[d.request]);

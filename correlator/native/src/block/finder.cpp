@@ -26,7 +26,7 @@ bool Finder::presumed_lost(const ReqRec &rec) {
 template <class Rank>
 Found Finder::choose(const Place &place, Rank rank, bool tie_decides, bool mark, Tie tie) {
     Found found;
-    int best = 0;
+    int best = 0, best_stale = 0;
     unsigned seen = 0, fits = 0;
     Index stale = kNil;
     bool tainted = false;
@@ -42,7 +42,10 @@ Found Finder::choose(const Place &place, Rank rank, bool tie_decides, bool mark,
         tainted = tainted || (r < 0 && requests_[i].r.ambiguous);
         if (r <= 0) continue;
         if (presumed_lost(requests_[i])) {
-            if (stale == kNil) stale = i;
+            if (stale == kNil || (r >> shift) > (best_stale >> shift)) {
+                stale = i;
+                best_stale = r;
+            }
             continue;
         }
         if ((r >> shift) > (best >> shift)) fits = 0;
@@ -58,10 +61,11 @@ Found Finder::choose(const Place &place, Rank rank, bool tie_decides, bool mark,
             found.index = i;
         }
     }
-    if (found.index == kNil) {
+    if (found.index == kNil || (best_stale >> shift) > (best >> shift)) {  // late, but no other fits as well
         found.index = stale;
         return found;
     }
+    if ((best_stale >> shift) < (best >> shift)) stale = kNil;  // late, and not concerned
     // Its own step may have been taken for another one's, whose step this is.
     tainted = tainted || (stale != kNil && requests_[stale].r.ambiguous);
     if (stale != kNil && requests_[stale].step != Step::kRequeued) {  // one that was requeued may still come back
@@ -157,9 +161,8 @@ bool Finder::can_be_about(const BlockEvent &e, const ReqRec &q) const {
 
 int Finder::rank_to_complete(const BlockEvent &e, const ReqRec &q) const {
     if (q.completed || !can_be_about(e, q) || q.remaining < e.nr_sectors) return 0;
-    const bool by_cpu = e.cpu != kNoCpu && q.device->order.keeps_cpu();
     return (q.step == Step::kIssued ? 16 : 0) + (q.remaining == e.nr_sectors ? 8 : 4) +
-           (by_cpu && q.r.issue_cpu == e.cpu ? 2 : 0);
+           (e.cpu != kNoCpu && q.device->queues.never_completes(q.r.issue_cpu, e.cpu) ? 0 : 2);
 }
 
 void Finder::fit_as_well(const BlockEvent &e, Index best, std::vector<Index> &found) {

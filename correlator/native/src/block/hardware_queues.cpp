@@ -52,6 +52,11 @@ bool HardwareQueues::completes(std::uint32_t issued, std::uint32_t on) const {
     return queue != kNoQueue && queue == queue_of(on) && !knows_completions(issued);
 }
 
+bool HardwareQueues::never_completes(std::uint32_t issued, std::uint32_t on) const {
+    if (issued >= completes_on_.size()) return false;
+    return completes_on_[issued].most >= kNever && completes_on_[issued].count(on) == 0;
+}
+
 bool HardwareQueues::nothing_known(std::uint32_t a, std::uint32_t b) const {
     return kinship(a, b) == Kinship::kPerhaps && !several_ && crossed_ <= kEnough;
 }

@@ -25,7 +25,8 @@ struct Completions {
     std::array<std::uint32_t, 64> counts{};  // by CPU, mod 64
     std::uint32_t most = 0;
     void add(std::uint32_t cpu) { most = std::max(most, ++counts[cpu % counts.size()]); }
-    bool on(std::uint32_t cpu) const { return counts[cpu % counts.size()] > most / 8; }
+    bool on(std::uint32_t cpu) const { return count(cpu) > most / 8; }
+    std::uint32_t count(std::uint32_t cpu) const { return counts[cpu % counts.size()]; }
 };
 
 class HardwareQueues {
@@ -52,6 +53,9 @@ class HardwareQueues {
         return issued < completes_on_.size() && completes_on_[issued].most >= kEnough;
     }
 
+    // Many requests that the CPU issued have completed, and none on the other one.
+    bool never_completes(std::uint32_t issued, std::uint32_t on) const;
+
     void note_several() { several_ = true; }
     void note_crossed() { ++crossed_; }
     void note_together(std::uint32_t cpu, std::uint32_t other, std::uint32_t weight);
@@ -59,7 +63,7 @@ class HardwareQueues {
     void note_completion(std::uint32_t issued, std::uint32_t completed);
 
   private:
-    static constexpr std::uint32_t kEnough = 16;
+    static constexpr std::uint32_t kEnough = 16, kNever = 100;
     struct Kin {
         std::uint32_t together = 0, apart = 0;
     };

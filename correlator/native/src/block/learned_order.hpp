@@ -34,17 +34,9 @@ class PlugOrder {
     std::uint64_t last_first_ = 0, first_first_ = 0;
 };
 
-// Where and in which order a device completes what was issued.
+// In which order a device completes what was issued.
 class CompletionOrder {
   public:
-    // A request that no other fits was issued by one CPU and completed on the other.
-    void note_cpu(std::uint32_t issued, std::uint32_t completed) {
-        if (issued == completed) ++kept_;
-        else changed_ = true;
-    }
-    // BlockDevices with a queue per CPU (NVMe) complete where they were issued. Not believed any more once one did not.
-    bool keeps_cpu() const { return kept_ >= kLearned && !changed_; }
-
     // Of two requests of one place at the device the one that was issued later, or earlier, has completed: known where
     // direction or length tells them apart.
     void note_later_first() { ++last_first_; }
@@ -69,8 +61,6 @@ class CompletionOrder {
     }
 
   private:
-    std::uint64_t kept_ = 0;
-    bool changed_ = false;
     std::uint32_t first_first_ = 0, last_first_ = 0;
     std::array<std::uint32_t, 32> overtaken_{};  // a count per power of two
 };

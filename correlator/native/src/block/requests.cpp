@@ -263,6 +263,12 @@ Requests::Has Requests::has_bio(const Place &place, std::uint64_t issue_ordinal,
     return Has::kNoRequest;
 }
 
+void Requests::doubt(Index i) {
+    ReqRec &rec = requests_[i];
+    rec.r.ambiguous = true;
+    if (rec.in_device) rec.dev_completions = rec.device->completions;
+}
+
 // What C means for every request: its device time ends.
 void Requests::completed(const BlockEvent &e, Index i) {
     ReqRec &rec = requests_[i];

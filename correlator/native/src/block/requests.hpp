@@ -61,6 +61,8 @@ class Requests {
     void reuse(Index);
     void begin_issue(const BlockEvent &, Index);
     void completed(const BlockEvent &, Index);
+    // A completion that fitted it as well went to another one: the one that still waits may be the younger of the two.
+    void doubt(Index);
     static void leave_device(ReqRec &);
     void close(Index);
 

@@ -156,6 +156,76 @@ def test_lines_of_babeltrace_that_a_mail_program_has_broken(
     assert shown[0] == shown[1]
 
 
+TRACE_CMD = (
+    "             fio-24174 [001] 14507.799{n:03d}982: block_rq_{step}     7,5 WS {bytes}() {sector} + {many} {rest}\n"
+)
+BROKEN = {
+    "perf": TEXTS["perf"],
+    "blkparse": TEXTS["blkparse"].replace("[fio]", "[a longer name]"),
+    "trace-cmd": "".join(
+        TRACE_CMD.format(
+            n=10 * n, step="issue:   ", bytes="8192 ", sector=237744 * n, many=16 * n, rest="0x2,0,4 [fio]"
+        )
+        + TRACE_CMD.format(
+            n=10 * n + 7, step="complete:", bytes="", sector=237744 * n, many=16 * n, rest=f"none,0,0 [{-n}]"
+        )
+        for n in range(1, 40)
+    ),
+    "fields": "".join(
+        f"    fio  10 [001]   793.{n:03d}{step:03d}: block:block_rq_{name}: dev=8388608 sector={n} "
+        f"nr_sector=16 {rest}\n"
+        for n in range(1, 40)
+        for step, name, rest in (
+            (0, "issue", "bytes=8192 rwbs=W comm=fio cmd="),
+            (n, "complete", "error=0 rwbs=W cmd="),
+        )
+    ),
+}
+
+
+def mailed(line: str, width: int) -> list[str]:
+    begin = line[: len(line) - len(line.lstrip())]
+    return textwrap.wrap(line, width, initial_indent=begin, break_on_hyphens=False, break_long_words=False)
+
+
+def folded(line: str, width: int) -> list[str]:
+    return [line[at : at + width].rstrip() for at in range(0, len(line), width)]
+
+
+@pytest.mark.parametrize("quoted", ["", "> ", "first"])
+@pytest.mark.parametrize(
+    ("how", "width"), [(mailed, 60), (mailed, 72), (mailed, 76), *((folded, n) for n in range(56, 96, 8))]
+)
+@pytest.mark.parametrize("text", BROKEN)
+def test_an_event_on_several_lines_is_read_as_on_one(
+    text: str, how: Callable[[str, int], list[str]], width: int, quoted: str, tmp_path: Path, capfd: Captured
+) -> None:
+    whole, broken = tmp_path / "whole.txt", tmp_path / "broken.txt"
+    whole.write_text(BROKEN[text])
+    rows = [
+        (quoted if quoted != "first" else "> " if n == 0 else "") + row
+        for line in BROKEN[text].splitlines()
+        for n, row in enumerate(how(line, width))
+    ]
+    broken.write_text("Hello,\n\n" + "\n".join(rows) + "\n\nregards\n")
+    capfd.readouterr()
+    shown = []
+    for path in (whole, broken):
+        assert main(["requests", str(path), "--csv"]) == 0
+        shown.append(capfd.readouterr())
+    assert shown[0].out == shown[1].out and shown[0].err == shown[1].err.replace("broken.txt", "whole.txt")
+
+
+def test_lines_that_are_cut_off_are_not_read_with_the_digits_that_are_left(tmp_path: Path, capfd: Captured) -> None:
+    path = tmp_path / "a.txt"
+    lines = BROKEN["trace-cmd"].splitlines()
+    cut = lines[20].index(" + ") + 5
+    path.write_text("\n".join([*lines[:20], lines[20][:cut], lines[21][:-2], *lines[22:]]) + "\n")
+    assert main(["losses", str(path), "--json"]) == 0
+    losses = {one["loss"]: one["count"] for one in json.loads(capfd.readouterr().out)["losses"]}
+    assert losses["unreadable_lines"] == 2
+
+
 def test_an_event_without_its_end_is_one_that_cannot_be_read(tmp_path: Path, capfd: Captured) -> None:
     path = tmp_path / "a.txt"
     line = TEXTS["babeltrace"].splitlines()[0]

@@ -213,3 +213,37 @@ def test_ftrace_without_fields_is_refused_with_the_reason(
     said = capfd.readouterr()
     assert "options/raw" in said.out + said.err
     assert len((said.out + said.err).splitlines()) == 1
+
+
+@pytest.mark.parametrize("event", EVENTS)
+@pytest.mark.parametrize(
+    ("head", "behind"),
+    [
+        ("     my-prog-10    [001]   694.429871: (+3)     ", "       "),
+        ("     my-prog-10    [001]   694.429871000: (+6110)  ", " "),
+        ("  my-prog-10      1.....   694.429871: (+0)     ", " "),
+        ("other.dat:          my-prog-10    [001]   694.429871: ", " "),
+        ("wb:                 my-prog-10    [001]   694.429871: (+12)    ", " "),
+    ],
+)
+def test_an_event_with_the_time_since_the_last_or_the_recording_before_it(event: str, head: str, behind: str) -> None:
+    usual, _ = EVENTS[event]
+    expected = _core.parse_block_line(f"  my-prog-10  [001] d..1.   694.429871: {event}: {usual}".encode())
+    assert expected is not None
+    assert _core.parse_block_line(f"{head}{event}:{behind}{usual}".encode()) == expected
+
+
+def test_a_name_with_a_colon_is_a_name() -> None:
+    found = _core.parse_block_line(b"postgres: check-10  [001]  694.429871: block_bio_queue: 259,3 W 16 + 8 [x]")
+    assert found is not None and found[3] == "postgres: check"
+
+
+@pytest.mark.parametrize("time", ["37669072446043:", "37669072446043: (+2)    ", "14507799156982:"])
+@pytest.mark.parametrize("cpu", ["[001]", "[001] d..1. "])
+def test_times_that_are_counts_of_a_clock_are_refused(time: str, cpu: str, tmp_path: Path, capfd: Captured) -> None:
+    path = tmp_path / "a.txt"
+    line = f"    fio-24174 {cpu}{time} block_rq_issue: 7,5 WS 8192 () 237744 + 16 [fio]\n"
+    path.write_text("cpus=2\n" + line * 3)
+    assert main(["hist", str(path)]) == 1
+    said = capfd.readouterr().err
+    assert "times without a unit" in said and "-C mono" in said and said.count("\n") == 1

@@ -4,8 +4,8 @@
 The marks and the coding of UTF-16 (PowerShell's `>`), quoted-printable (of a mail that was saved as it came, RFC 2045),
 the colours of a terminal, blanks that do not break (of a page), and what stands before each line: the `> ` of a
 quotation, the time that journald, syslog, Docker, Kubernetes or `ts` adds. What stands before lines is taken off only
-where nearly all of the first lines have it: a tool's own line may begin in such a way. Bytes that are no text stay as
-they are.
+where nearly all of the first lines have it: a tool's own line may begin in such a way. Events on several lines are put
+on one again (broken_lines.py). Bytes that are no text stay as they are.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import codecs
 import io
 import re
 from typing import TYPE_CHECKING
+
+from opline.readers.broken_lines import BrokenLines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,15 +33,19 @@ _NO_BREAK = b"\xc2\xa0"
 _HOST = rb"[\w.-]{1,64} [\w./@-]{1,64}(?:\[\d{1,9}\])?: ?"  # and the program's name
 _DAY = rb"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d "
 _DATE = rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
-_BEFORE = tuple(
-    re.compile(pattern)
-    for pattern in (
-        rb"(?:[>|] ?){1,8}",
-        _DAY + _HOST,
-        _DATE + rb"(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)? " + _HOST,
-        _DATE + rb"[.,]\d{6,9}(?:Z|[+-]\d\d:?\d\d) (?:std(?:out|err) [FP] )?",
-        _DAY,
-    )
+_QUOTATION = re.compile(rb"(?:[>|] ?){1,8}")
+_TIMED = re.compile(rb"\d\.\d{6,9}[:\s]")  # an event's first line: a mail program may not mark what it has broken off
+_BEFORE = (
+    _QUOTATION,
+    *map(
+        re.compile,
+        (
+            _DAY + _HOST,
+            _DATE + rb"(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)? " + _HOST,
+            _DATE + rb"[.,]\d{6,9}(?:Z|[+-]\d\d:?\d\d) (?:std(?:out|err) [FP] )?",
+            _DAY,
+        ),
+    ),
 )
 _SHARE = 0.8  # of the lines
 _FEWEST = 2
@@ -56,16 +62,20 @@ class Carriage:
         first = self._decoded(first)
         self._before: re.Pattern[bytes] | None = None
         self._changes = self._no_break = self._coloured = False
+        self._broken = BrokenLines([])
         if b"\0" in first:  # no text
             self._coding = ""
             return
         self._coloured = _COLOUR.search(first) is not None
         self._no_break = _NO_BREAK in first
         lines = [line for line in self._line(first).splitlines() if line.strip()]
+        timed = [line for line in lines if _TIMED.search(line)]
         for before in _BEFORE:
-            if len(lines) >= _FEWEST and sum(before.match(line) is not None for line in lines) >= _SHARE * len(lines):
+            asked = timed if before is _QUOTATION and len(timed) >= _FEWEST else lines
+            if len(asked) >= _FEWEST and sum(before.match(line) is not None for line in asked) >= _SHARE * len(asked):
                 self._before = before
                 break
+        self._broken = BrokenLines([self._line(line) for line in first.splitlines()])
         self._changes = self._coloured or self._no_break or self._before is not None
 
     def _decoded(self, data: bytes) -> bytes:
@@ -87,7 +97,10 @@ class Carriage:
     def plain(self, data: bytes) -> bytes:
         """The text's first bytes as its writer wrote them."""
         data = self._decoded(data)
-        return b"".join(map(self._line, data.splitlines(keepends=True))) if self._changes else data
+        if not (self._changes or self._broken):
+            return data
+        lines = map(self._line, data.splitlines(keepends=True))
+        return b"".join(self._broken.whole(lines) if self._broken else lines)
 
     def opened(self, file: BinaryIO) -> BinaryIO:
         """A file, at its first byte, as its writer wrote it."""
@@ -99,7 +112,9 @@ class Carriage:
             file = io.BufferedReader(_Recoded(file, decode))
         if self._quoted:
             file = io.BufferedReader(_Unquoted(file))
-        return io.BufferedReader(_Lines(file, self._line)) if self._changes else file
+        if self._changes:
+            file = io.BufferedReader(_Lines(file, self._line))
+        return io.BufferedReader(_Whole(file, self._broken)) if self._broken else file
 
 
 class _Made(io.RawIOBase):
@@ -175,6 +190,17 @@ class _Lines(_Made):
         while not found and (data := self._file.readline(_LONGEST)):
             found = self._line(data)
         return found
+
+
+class _Whole(_Made):
+    """Broken lines on one each."""
+
+    def __init__(self, file: BinaryIO, broken: BrokenLines) -> None:
+        super().__init__(file)
+        self._lines = broken.whole(iter(lambda: file.readline(_LONGEST), b""))
+
+    def _more(self) -> bytes:
+        return next(self._lines, b"")
 
 
 _LONGEST = 1 << 16

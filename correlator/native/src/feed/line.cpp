@@ -29,6 +29,13 @@ bool stamp(LineCursor &c, std::int64_t &ts_ns) {
     return true;
 }
 
+// `(+611)`, trace-cmd report --ts-diff: the time since the event before, behind the time
+void difference(LineCursor &c) {
+    const char *const from = c.at();
+    std::int64_t value;
+    if (!c.skip("(+") || !c.signed_number(value, 18) || !c.skip(')') || !c.spaces()) c.to(from);
+}
+
 // Of kLineEvents; past them: another.
 std::uint32_t event_named(std::string_view name) {
     std::uint32_t i = 0;
@@ -47,6 +54,7 @@ bool head(LineCursor &c, Line &line) {
         if (!c.spaces() || !stamp(c, line.ts_ns)) return false;
     }
     if (!c.spaces()) return false;
+    difference(c);
     if (const char *from = c.at(); c.next_is_digit()) {  // perf's period
         while (c.next_is_digit()) c.to(c.at() + 1);
         if (!c.spaces()) c.to(from);
@@ -83,8 +91,23 @@ bool who_of_perf(std::string_view who, Line &line) {
     return true;
 }
 
+std::string_view without_spaces_before(std::string_view text) {
+    while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+    return text;
+}
+
+// `other.dat:      tar-16072`: trace-cmd report of several recordings or of an instance. It fills a name up to 16
+// letters, which have 15 at most: one blank alone is the name's own ("postgres: writer").
+std::string_view without_recording(std::string_view who) {
+    std::size_t end = 0;
+    while (end < who.size() && !is_space(who[end])) ++end;
+    if (end < 2 || end + 2 > who.size() || who[end - 1] != ':' || !is_space(who[end + 1])) return who;
+    return without_spaces_before(who.substr(end));
+}
+
 // `tar-16072`, `x-1   (-------)`
 bool who_of_ftrace(std::string_view who, Line &line) {
+    who = without_recording(who);
     std::size_t size = who.size();
     if (size && who[size - 1] == ')') {  // the thread group
         const std::size_t open = who.rfind('(');
@@ -160,6 +183,7 @@ std::int64_t error_of(LineCursor c) {
 }
 
 bool body(LineCursor &c, Line &line) {
+    line.open = false;
     c.spaces();
     if (c.skip("[FAILED TO PARSE]")) c.spaces();
     if (c.skip("dev=")) return fields_of(c, line);
@@ -170,6 +194,7 @@ bool body(LineCursor &c, Line &line) {
     if (line.rwbs.empty() || !c.spaces() || !size_and_place(c, line)) return false;
     const Extra extra = kLineEvents[line.event].extra;
     if (extra == Extra::kOld) return remapped_from(c, line);
+    line.open = c.done() || !std::memchr(c.at(), ']', static_cast<std::size_t>(c.end() - c.at()));
     line.error = extra == Extra::kError ? error_of(c) : 0;
     return true;
 }
@@ -181,11 +206,6 @@ bool stamp_of_latency(LineCursor &c, std::int64_t &ts_ns) {
     if (!c.done() && !c.next_is(':')) c.to(c.at() + 1);  // the mark of a delay
     ts_ns = static_cast<std::int64_t>(us * 1000);
     return c.skip(':');
-}
-
-std::string_view without_spaces_before(std::string_view text) {
-    while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-    return text;
 }
 
 // `[003]`, `[003] d..1.`, `3d..1` at the end of what stands before the time: cut off.
@@ -242,6 +262,10 @@ bool parse_chosen(std::string_view text, Line &line) {
         if (std::size_t digits = before.size(); !before.empty() && is_digit(before.back())) {  // perf's period
             while (digits && is_digit(before[digits - 1])) --digits;
             before = without_spaces_behind(before.data(), before.data() + digits);
+        }
+        if (!before.empty() && before.back() == ')') {  // as difference()
+            const std::size_t open = before.rfind("(+");
+            if (open != std::string_view::npos) before = without_spaces_behind(before.data(), before.data() + open);
         }
         // The time, and a blank before the colon or not.
         std::size_t begin = before.size();

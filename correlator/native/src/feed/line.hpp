@@ -59,6 +59,7 @@ struct Line {
     std::uint32_t old_dev = 0;
     std::uint64_t old_sector = 0;
     std::int64_t error = 0;
+    bool open = false;  // no bracket closes the line: its end may have been cut off
 };
 
 // Whether the text, a line without its end, is a block event that can be read.

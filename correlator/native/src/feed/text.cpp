@@ -91,8 +91,13 @@ void TextFeed::line(std::string_view text) {
     ++lines_;
     if (!text.empty() && text.back() == '\r') text.remove_suffix(1);
     Line found;
-    if (parse_line(text, found)) take(found);
-    else not_an_event(text);
+    // The kernel puts a name or an error in brackets at a line's end: where other lines have it, this one was cut off.
+    if (parse_line(text, found) && !(found.open && closed_)) {
+        closed_ = closed_ || !found.open;
+        take(found);
+    } else {
+        not_an_event(text);
+    }
 }
 
 void TextFeed::take(Line &line) {

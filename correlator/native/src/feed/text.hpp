@@ -62,6 +62,7 @@ class TextFeed {
     std::uint64_t events_ = 0, lines_ = 0, unreadable_ = 0;
     std::uint64_t lost_ = 0;  // since the last event
     Times times_;
+    bool closed_ = false;        // some line had the bracket at its end
     bool unknown_lost_ = false;  // some besides, how many is not said
     std::int64_t last_ns_ = kNoTime;
     std::vector<Unread> unread_;

@@ -34,6 +34,9 @@ _EVENT = re.compile(
 # Of ftrace's options raw and hex: the thread, the CPU, the time and the number of the event's type, and no field.
 _RAW = re.compile(r"(?:\d{1,9} \d{1,5} \d{1,19}|[0-9a-f]{8} [0-9a-f]{8} [0-9a-f]{16}) type: \d{1,5}")
 
+# The time is a count of a clock without a unit: trace-cmd report --raw-ts, or ftrace's clocks x86-tsc and counter.
+_COUNTED = re.compile(r".{0,80}?\[\d{1,5}\].{0,9}?\s*\d{1,19}: +(?:\(\+\d{1,18}\) +)?block_\w{3,30}: .*+")
+
 
 def _is_block_event(line: str) -> bool:
     data = line.encode()
@@ -93,10 +96,16 @@ class TextReader(LinesReader):
         feed.end()
         number, events, self._unreadable = feed.counts()
         self._messages = [f"{self._path}, line {at}: not understood: {text}" for at, text in feed.unread()]
-        if not events and any(map(_RAW.fullmatch, begin.decode(errors="replace").splitlines())):
+        lines = begin.decode(errors="replace").splitlines() if not events else []
+        if any(map(_RAW.fullmatch, lines)):
             raise TraceError(
                 f"{self._path} has events without their fields (ftrace's option raw or hex): set both to 0 "
                 "(`echo 0 > options/raw`) and print the trace again."
+            )
+        if any(map(_COUNTED.fullmatch, lines)):
+            raise TraceError(
+                f"{self._path} has times without a unit: print it again without --raw-ts. If the trace's clock is "
+                "x86-tsc or counter, record it again with the clock mono (`trace-cmd record -C mono`)."
             )
         if not events:
             raise TraceError(

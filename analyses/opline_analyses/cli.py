@@ -92,8 +92,10 @@ def parser_for(command: Command) -> argparse.ArgumentParser:
 
 def _wrong_use(message: str, options: Iterable[str]) -> str:
     """argparse's sentence; of an option that is not there the one that may be meant."""
+    import re
     from difflib import get_close_matches
 
+    message = re.sub(r"invalid (?:int|float) value: '(.*)'", r"\1 is not a number", message)
     strange, _, words = message.partition("unrecognized arguments: ")
     unknown = next((word.partition("=")[0] for word in words.split() if word.startswith("-")), None)
     if strange or unknown is None:

@@ -3,6 +3,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from opline.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 #: The words of `opline --help`: each is a command, and five of them stand for several.
 WORDS = (
     "record", "now", "top", "what", "why", "ops", "stages", "compare", "page", "disk", "export", "check", "model",
@@ -74,7 +81,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         (
             ("what", "what", "what a file is, what is in it, which commands take it"),
             ("losses", "losses", "the fate of every event, what is missing, and what to do about it"),
-            ("model", "model", "check an op model, also against a trace"),
+            ("model", "model", "op models: list, show, propose, check (also against a trace)"),
         ),
     ),
 )
@@ -117,6 +124,19 @@ _ABOUT = (
 def modules() -> dict[str, str]:
     """The module of each command, by the command's name."""
     return {name: module for _, group in GROUPS for name, module, _ in group}
+
+
+def meant_by(argv: Sequence[str], known: Sequence[str], kind: str) -> tuple[str, Sequence[str]]:
+    """The command that the first word names, else the first of ``known``, and its arguments. ``kind``: what such a word
+    is called. Raises UsageError for a word before a run that is neither.
+    """
+    if argv[0] in known:
+        return argv[0], argv[1:]
+    from pathlib import Path
+
+    if len(argv) > 1 and argv[0][:1] != "-" and Path(argv[1]).exists() and not Path(argv[0]).exists():
+        raise UsageError(f"{argv[0]} is no {kind}. Write one of {', '.join(known)}.")
+    return known[0], argv
 
 
 def lines() -> dict[str, str]:

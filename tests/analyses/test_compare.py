@@ -286,8 +286,8 @@ def test_a_baseline_stands_for_its_runs(runs: list[Path], tmp_path: Path, capfd:
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["a", "b", "c"], "Where does B begin?"),
-        (["a"], "Compare with what?"),
+        (["a", "b", "c"], "Write -- before the runs of B"),
+        (["a"], "One run cannot be compared"),
         (["/no/such/run", "/no/such/other"], "/no/such/run does not exist"),
         (["a", "b", "--limit", "nothing"], "not a number of per cent"),
         (["a", "b", "--limit", "0"], "must be above 0"),

@@ -15,6 +15,6 @@ def test_processes_without_a_name_are_not_said_to_be_elsewhere() -> None:
     ]
     line = left_out_line(Population(1, 0, 1, 0, 37, False, ["dd"], others), {7 << 20 | 2: "loop2"})
     assert line == (
-        "not yours: 28 I/Os of processes that the trace does not name on loop2, 9 of 1 more process; "
+        "not yours: 28 I/Os of processes that the trace does not name on loop2, 9 I/Os of 1 more process; "
         "--all-programs counts them"
     )

@@ -81,6 +81,6 @@ def test_the_root_is_said(tmp_path: Path) -> None:
     assert [(a.owner, a.slow_ns, a.typical_ns) for a in device.ahead] == [("backup", 20 * 4_999_990, 0)]
     said = caused_sentence(t)
     assert said is not None
-    assert "Of what they spend in `D2C`, 5 ms behind requests of backup at the device." in said
+    assert "In `D2C` they wait 5 ms behind requests of backup at the device." in said
     rows = [line.split() for line in rendered(cause_lines(t))]
     assert ["behind", "backup", "5000.0", "0.0", "5000.0", "100.0"] in rows

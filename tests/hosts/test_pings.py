@@ -162,7 +162,7 @@ def test_a_host_that_does_not_answer_is_named(tmp_path: Path, capfd: pytest.Capt
 
 def test_what_cannot_be_asked_is_said_in_a_line(opline: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     for words, line in {
-        (): "Pings to whom",
+        (): "ping needs a file and a host",
         ("--serve", "-o", "x"): "--serve answers pings",
         ("-o", "x", "host:7"): "HOST:PORT/KEY is wanted",
         ("-o", "x", f"host:99999/{KEY}"): "HOST:PORT/KEY is wanted",

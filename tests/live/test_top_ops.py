@@ -280,7 +280,7 @@ def test_the_percentile_is_a_value_that_was_there() -> None:
         (["live", "hist", "--by", "process"], "--by process: of a run"),
         (["live", "iostat", "--by", "object"], "--by object: of a run"),
         (["live", "log", "--of", "bios", "--model", "demo", "--", "true"], "--of bios: not with --model"),
-        (["live", "hist", "--model", "demo"], "whose ops? -- COMMAND, or -p PID"),
+        (["live", "hist", "--model", "demo"], "--model needs -- COMMAND, or -p PID"),
     ],
 )
 def test_what_makes_no_sense_is_said(words: list[str], said: str, capfd: pytest.CaptureFixture[str]) -> None:

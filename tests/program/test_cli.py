@@ -131,6 +131,11 @@ def test_what_reads_a_trace_alone_needs_no_heavy_library(command: str, trace: Ca
         (["stages", "x", "--sinc", "1"], "opline stages: there is no option --sinc. Did you mean --since?"),
         (["stages", "--sinc", "1", "x"], "there is no option --sinc. Did you mean --since?"),
         (["stages", "x", "--qqqq"], "there is no option --qqqq. `opline stages --help`"),
+        (["ops", "x", "--op", "y"], "argument --op: y is not a number. `opline ops --help`"),
+        (["disk", "lis", "tests"], "lis is no view. Write one of iostat, hist, "),
+        (["check", "los", "tests"], "los is no subject. Write one of losses, coverage, "),
+        (["live", "fio", "job.fio"], "fio is no view. Write one of hist, "),
+        (["now", "iosta"], "iosta is no view. Write one of hist, "),
         (["stages", "x", "y"], "unrecognized arguments: y. `opline stages --help`"),
     ],
 )

@@ -59,6 +59,8 @@ def test_a_line_has_every_loss_and_what_becomes_of_the_ops() -> None:
     )
     every = ledger.line(ledger.entries_of({"events_missing": 1, "unsplit_ops": 3}), {"complete": 3, "incomplete": 0})
     assert every is not None and " 100 % of the ops (3 of 3) overlap: " in every
+    none = ledger.line(ledger.entries_of({"completions_missing": 9}), {"complete": 1000, "incomplete": 0})
+    assert none is not None and ". All latencies count (1000 ops). `opline losses`" in none
     assert ledger.line(ledger.entries_of({"unsplit_ops": 3, "incomplete_ops": 1}), None) is None
     assert str(ledger.line(ledger.entries_of({"partition_violations": 1}), None)).startswith("error: partition_viol")
 

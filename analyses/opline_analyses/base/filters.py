@@ -57,7 +57,7 @@ def window_instants(
     """From when until when --window and --at, or --since and --until mean; None is open. Raises UsageError."""
     if window is None:
         if at is not None:
-            raise UsageError("--at is the middle of a window: say how long with --window 10ms.")
+            raise UsageError("--at is the middle of a window: give its length, as --window 10ms.")
         return None if since is None else instant(since, "--since"), None if until is None else instant(
             until, "--until"
         )
@@ -71,7 +71,7 @@ def window_instants(
         begin_ns = middle.ns - length // 2
         return Instant(begin_ns, middle.absolute), Instant(begin_ns + length, middle.absolute)
     if not colon:
-        raise UsageError(f"--window {window}: from where? --at T is its middle; or give FROM:TO in seconds.")
+        raise UsageError(f"--window {window}: give FROM:TO in seconds, or also --at T, the middle.")
     first, last = (instant(text, "--window") if text else None for text in (begin, end))
     if first and last and first.absolute == last.absolute and first.ns >= last.ns:
         raise UsageError(f"--window {window}: it ends before it begins.")

@@ -38,7 +38,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     parser.add_argument("interval", metavar="INTERVAL", nargs="?", help="default: 100ms; of a short run a 20th of it")
     parser.add_argument(
-        "--by", choices=("bytes", "ios", "waited"), default="bytes", help="of what there is more (default: bytes)"
+        "--by", choices=("bytes", "ios", "waited"), default="bytes", help="what a burst has more of (default: bytes)"
     )
     add_io_filters(parser)
     add_form(parser)

@@ -7,6 +7,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
+from opline_analyses.command_map import meant_by
 from opline_analyses.commands.vocabulary import EVERYTHING
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def route(argv: Sequence[str]) -> tuple[str, Sequence[str]] | None:
         return "doctor", argv
     if argv[0] in ("-h", "--help"):
         return None
-    return (argv[0], argv[1:]) if argv[0] in SUBJECTS else (SUBJECTS[0], argv)
+    return meant_by(argv, SUBJECTS, "subject")
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:

@@ -95,7 +95,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         help="a change below does not matter (default: 5)",
     )
     parser.add_argument("--limit", dest="matters", type=_percent, help=argparse.SUPPRESS)  # its name until 0.1
-    parser.add_argument("--all", action="store_true", help="a line for each figure, told or not")
+    parser.add_argument("--all", action="store_true", help="a line for each figure, also without a verdict")
     parser.add_argument("--save", metavar="FILE", type=output_path, help="write the runs' figures to FILE, a baseline")
     parser.add_argument(
         "--fail-if",
@@ -140,8 +140,8 @@ def _sides(args: argparse.Namespace) -> tuple[list[Path], list[Path]]:
     if args.save:
         return args.runs, []
     if len(args.runs) == 1:
-        raise UsageError("Compare with what? opline compare A B, or A1 A2 ... -- B1 B2 ...")
-    raise UsageError("Where does B begin? opline compare A1 A2 ... -- B1 B2 ...")
+        raise UsageError("One run cannot be compared: opline compare A B, or A1 A2 ... -- B1 B2 ...")
+    raise UsageError("Write -- before the runs of B: opline compare A1 A2 ... -- B1 B2 ...")
 
 
 def _by_engine(

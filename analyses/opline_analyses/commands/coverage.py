@@ -29,9 +29,8 @@ Explained is the part in short stages (at most 10 % of the mean), in devices and
 in the waits of the model. The effect of tainted ops is a row by itself. For
 stages above 10 % opline lists what the thread at the end did meanwhile: `behind
 STAGE` of another op, between ops, or not yet seen. The report is --client FILE,
-or in the recording: a JSON file, or the command's output. Known clients: fio
-(text, JSON), demo-bench. --client takes a result folder of CBT, too: the outputs
-of all clients of one test.
+or in the recording: a JSON file, or the command's output. --client takes the
+report of fio (text, JSON) and of demo-bench.
 """
     + applications.help_text("coverage")
     + """\

@@ -43,8 +43,8 @@ _COLUMNS = "\n".join(f"  {column:11} {meaning}" for column, meaning in FIXED)
 EXAMPLES = f"""\
 columns:
 {_COLUMNS}
-  STAGE_ns    Time in that stage, in the order in which an op meets the stages.
-  unattributed_ns  What no stage claims: with the stages it sums to latency_ns.
+  STAGE_ns    Time in that stage, in the order of an op's way.
+  unattributed_ns  Time in no stage. All stages and this sum to latency_ns.
 
 RFC 4180, lines end in LF, an empty cell is unknown. The stage `shard queue` is
 the column shard_queue_ns, `begin → dequeued` is begin_to_dequeued_ns. --stages

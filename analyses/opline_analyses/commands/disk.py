@@ -7,6 +7,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
+from opline_analyses.command_map import meant_by
 from opline_analyses.commands.vocabulary import EVERYTHING
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def route(argv: Sequence[str]) -> tuple[str, Sequence[str]] | None:
     """The command that is meant, and its arguments; None: this word's own help, or nothing at all."""
     if not argv or argv[0] in ("-h", "--help"):
         return None
-    return (argv[0], argv[1:]) if argv[0] in VIEWS else (VIEWS[0], argv)
+    return meant_by(argv, VIEWS, "view")
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:

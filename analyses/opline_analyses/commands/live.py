@@ -96,13 +96,15 @@ def apart(argv: Sequence[str]) -> tuple[list[str], list[str]]:
         return own, []
     at = own.index("--")
     if at + 1 == len(own):
-        raise UsageError("-- COMMAND: which one?")
+        raise UsageError("There is no COMMAND after --.")
     return own[:at], own[at + 1 :]
 
 
 def chosen(argv: Sequence[str]) -> tuple[Chosen, list[str]]:
-    """The command that the arguments mean, and its own ones."""
+    """The command that the arguments mean, and its own ones. Raises UsageError."""
     own, command = apart(argv)
+    if own and own[0][:1].isalpha() and own[0] not in VIEWS:
+        raise UsageError(f"{own[0]} is no view. Write one of {', '.join(VIEWS)}; a command goes after --.")
     view = own.pop(0) if own and own[0] in VIEWS else "hist"
     return Chosen(view, command), own
 
@@ -171,7 +173,7 @@ def look_on(args: argparse.Namespace, view: str, command: Sequence[str] = (), ke
     if why is not None:
         raise OplineError(f"Nothing can be seen here: {why}. `opline doctor` says what this machine can do.")
     if args.model is not None and not command and not args.pid:
-        raise UsageError("--model: whose ops? -- COMMAND, or -p PID of what runs already.")
+        raise UsageError("--model needs -- COMMAND, or -p PID of a running process.")
     until = "until COMMAND ends" if command else "Ctrl-C ends it"
     of_devices = view in ("iostat", "top")
     if args.model is not None:

@@ -21,7 +21,7 @@ _DURATION_S = 3.0
 _BUDGET = 0.5  # of a processor's time, for so long
 
 NAME = "model"
-HELP = "check an op model, also against a trace"
+HELP = "op models: list, show, propose, check (also against a trace)"
 #: What it lacks of the vocabulary (options.py), and why.
 LACKS = {
     f"{FILTERS} {CHOICE}": "it is about a model",

@@ -149,7 +149,7 @@ def add_io_filters(parser: argparse.ArgumentParser, sources: bool = True, latenc
         group.add_argument("--from", dest="start", metavar="POINT", help="queue, getrq, insert or issue (default)")
         group.add_argument("--to", dest="end", metavar="POINT", help="getrq, insert, issue, complete (default) or end")
         group.add_argument("-Q", dest="start", action="store_const", const="insert", help="the same as --from insert")
-        group.add_argument("--tainted", action="store_true", help="also ops that overlap discarded events")
+        group.add_argument("--tainted", action="store_true", help="count ops that overlap lost events too")
 
 
 def op_filters(args: argparse.Namespace) -> OpFilters:

@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     if args.serve and (args.peers or args.output):
         raise UsageError("--serve answers pings: leave out -o and HOST:PORT/KEY.")
     if not args.serve and not (args.peers and args.output):
-        raise UsageError("Pings to whom, and where to? opline ping -o RUN/pings.csv HOST:PORT/KEY")
+        raise UsageError("ping needs a file and a host: opline ping -o RUN/pings.csv HOST:PORT/KEY, or --serve.")
     if not args.serve and (args.port or args.address):
         raise UsageError("--port and --address are for --serve.")
     signals = Signals()

@@ -63,7 +63,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--title", metavar="TEXT", help="the picture's title (default: the run's name)")
     parser.add_argument("--dpi", metavar="N", type=_dpi, default=110, help="resolution of a PNG (default: %(default)s)")
-    parser.add_argument("--tainted", action="store_true", help="ops that overlap lost events too")
+    parser.add_argument("--tainted", action="store_true", help="count ops that overlap lost events too")
 
 
 def _dpi(text: str) -> int:

@@ -141,7 +141,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         "--no-states", action="store_true", help="no scheduling events (when threads ran, waited and slept)"
     )
     parser.add_argument(
-        "--no-chains", action="store_true", help="of the command's own threads only: not of those that they wait for"
+        "--no-chains", action="store_true", help="scheduling events of the command alone, not of others it waits for"
     )
     parser.add_argument(
         "--stacks", metavar="US", type=_microseconds, default=200,

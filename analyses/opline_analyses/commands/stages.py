@@ -87,9 +87,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--states", action="store_true", help="what the threads did in each stage, and who woke them")
     add_table(parser)
     add_engine(parser)
-    parser.add_argument(
-        "--exact", action="store_true", help="with --engine: percentiles are measured values, by a second question"
-    )
+    parser.add_argument("--exact", action="store_true", help="with --engine: measured percentiles, by a second pass")
     add_form(parser)
 
 

@@ -64,7 +64,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     slow.add_argument("--latency", dest="over", metavar="'>5ms'", help="which ops are slow: those that take longer")
     add_tainted(parser)
     add_every(parser)
-    parser.add_argument("--all", action="store_true", help="every table, not the twelve lines that answer")
+    parser.add_argument("--all", action="store_true", help="every table, not only the short answer")
     add_engine(parser)
     add_form(parser)
 

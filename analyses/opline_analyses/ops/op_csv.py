@@ -30,27 +30,27 @@ if TYPE_CHECKING:
 
 # column, meaning; the core writes these cells, in this order
 FIXED: tuple[tuple[str, str], ...] = (
-    ("op_id", "Ordinal of the op's begin in the trace."),
-    ("class", "The op's class as the model names it."),
-    ("object", "The application's name of what the op works on."),
-    ("host", "Host name from the trace."),
+    ("op_id", "Number, from 0, in order of begin."),
+    ("class", "Class in the model."),
+    ("object", "The application's name of the object."),
+    ("host", "Host of the trace."),
     ("pid", "Process of the begin point."),
-    ("comm", "Name of the begin point's thread."),
+    ("comm", "Name of the thread begin_tid."),
     ("begin_tid", "Thread of the begin point."),
     ("end_tid", "Thread of the end point."),
     ("begin_ns", "Time of the begin point, ns of the raw monotonic clock."),
     ("end_ns", "Time of the end point."),
     ("latency_ns", "end_ns - begin_ns."),
-    ("client_ns", "The client's own figure for this op, where it is known."),
+    ("client_ns", "The client's own figure, if known."),
     ("complete", "true: the end point was seen."),
     (
         "reason",
-        "Why not to count the op: no_end, key_reused, ends_before_begin, or tainted (it overlaps lost events).",
+        "Why the op does not count: no_end, key_reused, ends_before_begin, tainted (lost events).",
     ),
-    ("bytes", "Length of the op's data."),
+    ("bytes", "Length of the data."),
     ("dev", "Device of the first block request, major:minor."),
-    ("sector", "First sector of the first bio, in units of 512 bytes."),
-    ("rw", "What the first block request does: read, write, discard, write_zeroes, flush, other."),
+    ("sector", "First sector of the first bio (512 bytes each)."),
+    ("rw", "Kind of the first block request: read, write, discard, write_zeroes, flush, other."),
     *((a.column, a.meaning) for a in ATTRIBUTES),
 )
 # of the long form, as the core writes it

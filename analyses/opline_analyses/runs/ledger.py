@@ -152,7 +152,7 @@ def _overlap(ops: Touched) -> str:
         return ""
     number = ops.unsplit + ops.left_out
     if not number:
-        return f"No op of {ops.whole} overlaps a loss. "
+        return f"All latencies count ({count_of(ops.whole, 'op')}). "
     said = [f"the latency of {ops.unsplit} counts, their split into stages does not"] if ops.unsplit else []
     said += [f"{count_of(ops.left_out, 'op does', 'ops do')} not count"] if ops.left_out else []
     share = f"{_percent(number, ops.whole)} % of the ops ({number} of {ops.whole})"
@@ -171,7 +171,7 @@ def _share(tainted: int, ops: Mapping[str, int] | None) -> str:
     if not whole:
         return ""
     if not tainted:
-        return f"no op of {whole} overlaps a loss; "
+        return f"all latencies count ({count_of(whole, 'op')}); "
     return f"{tainted} of {count_of(whole, 'op')} ({_percent(tainted, whole)} %) overlap a loss; "
 
 

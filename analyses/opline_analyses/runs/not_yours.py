@@ -69,7 +69,8 @@ def _programs(others: list[Program], devices: Mapping[int, str]) -> str:
     rest = others[NAMED:]
     if rest:
         count = sum(one.bios or one.ops for one in rest)
-        told.append(f"{count} of {count_of(len(rest), 'more process', 'more processes')}")
+        what = count_of(count, "I/O" if all(one.bios for one in rest) else "I/O or op")
+        told.append(f"{what} of {count_of(len(rest), 'more process', 'more processes')}")
     return ", ".join(told)
 
 

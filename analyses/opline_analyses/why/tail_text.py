@@ -37,7 +37,7 @@ def caused_sentence(t: Tail) -> str | None:
     if first is not None and t.more_ahead_ns(first) >= MOST * whole:
         at_device = f"{duration(first.slow_ns / t.slow)} behind requests of {first.owner} at the device"
     if lead.behind_ns < MOST * (lead.own_ns + lead.behind_ns):
-        return f"Of what they spend in `{lead.stage}`, {at_device}." if at_device else None
+        return f"In `{lead.stage}` they wait {at_device}." if at_device else None
     what = f"waiting for a CPU in `{lead.stage}`" if lead.cpu else f"in `{lead.stage}`"
     return (
         f"Most of that is time behind other ops: {duration(lead.behind_ns / t.slow)} while those ahead were {what},"

@@ -10,7 +10,10 @@ QUESTIONS = (
 )
 #: By the command.
 HELP = {
-    "coverage": "rados bench (text, JSON) is a known client, too. CBT is the Ceph Benchmarking\nTool.\n",
+    "coverage": """\
+It also takes that of rados bench (text, JSON), and a result folder of CBT (the
+Ceph Benchmarking Tool): the outputs of all clients of one test.
+""",
     "ops": """\
 --style ceph-devel prints the lists of the ceph-devel mail "performance latency
 analysis with LTTng": complete ops, every point (late points too), deltas in

@@ -261,3 +261,11 @@ def test_nothing_to_show_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["report", str(run.write(tmp_path / "run")), "-o", str(tmp_path / "x.html")]) == 1
     assert "No op to count" in capsys.readouterr().err
     assert not (tmp_path / "x.html").exists()
+
+
+@pytest.mark.parametrize("name", ["app-libaio-qd16-nvme", "app-sync-qd4-ext4-direct", "fdatasync-2-queues-busy"])
+def test_the_page_says_what_why_says(name: str, run_of: RunOf, capfd: pytest.CaptureFixture[str]) -> None:
+    path = run_of(name).path
+    assert main(["why", str(path)]) == 0
+    said = " ".join(capfd.readouterr().out.split("\n\n")[0].split())
+    assert page_data(open_tables(path), Selection()).head["why"]["sentence"] == said

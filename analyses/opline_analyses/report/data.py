@@ -46,8 +46,10 @@ from opline_analyses.report.kinds import add_kind, add_ops, add_threads, ids, wi
 from opline_analyses.report.ops import Ops, read_ops
 from opline_analyses.runs.run import Run
 from opline_analyses.runs.selection import Selection
+from opline_analyses.why.answer import answer
 from opline_analyses.why.sets import choose, slowest_rule
-from opline_analyses.why.text import sentence
+from opline_analyses.why.tail import tail_blame
+from opline_analyses.why.waits import waits_of
 from opline_analyses.why.why import compare_sets
 
 BLOB_LIMIT = 3_600_000  # bytes; base64 makes 4.8 MB of them
@@ -140,10 +142,12 @@ def _checks(run: Run, which: Selection, table: StageTable, rows: int) -> list[ch
 def _why(run: Run, which: Selection, tainted: bool) -> dict[str, Any] | None:
     """What `opline why` says of the slowest 1 %, and the latency from which on an op is one; None: too few ops."""
     try:
-        found = compare_sets(run, choose(run, which, slowest_rule("1%"), tainted))
+        sets = choose(run, which, slowest_rule("1%"), tainted)
+        found = compare_sets(run, sets)
     except OplineError:
         return None
-    return {"sentence": shown(sentence(found)), "slow_from_ns": found.sets.slow_from_ns}
+    said = answer(found, waits_of(run, sets), tail_blame(run, sets))
+    return {"sentence": shown(said), "slow_from_ns": sets.slow_from_ns}
 
 
 def _row(row: StageRow) -> dict[str, Any]:

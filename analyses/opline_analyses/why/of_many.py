@@ -9,9 +9,10 @@ from opline.talk import shown
 from opline.values import Value
 from opline_analyses.base.result_table import ResultTable, of_items
 from opline_analyses.base.text import count_of, fitted, wrapped
+from opline_analyses.why.answer import answer
 from opline_analyses.why.result import columns_of, notes_of, row_of, waits_document
 from opline_analyses.why.text import command_lines, sentence, set_lines, table_lines
-from opline_analyses.why.waits_text import wait_lines, wait_sentence
+from opline_analyses.why.waits_text import cpu_sentence, wait_lines, wait_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -60,7 +61,7 @@ def _recording_line(found: WhyOfMany) -> str:
 
 def _lines(found: WhyOfMany, commands: Sequence[str], everything: bool) -> Iterator[Part]:
     w = found.why
-    yield from wrapped(wait_sentence(w, found.waits) or sentence(w), 0)
+    yield from wrapped(answer(w, found.waits, None), 0)
     yield ""
     yield from set_lines(w)
     yield from wrapped(shown(_recording_line(found)), 2)
@@ -81,6 +82,7 @@ def _document(found: WhyOfMany, commands: Sequence[str]) -> dict[str, Any]:
         "schema": "opline why of many 1",
         "sentence": sentence(w),
         "wait_sentence": wait_sentence(w, found.waits),
+        "cpu_sentence": cpu_sentence(w, found.waits),
         "sets": {**vars(w.sets), "example_recording": found.example},
         "recordings": [{"recording": name, "ops": ops, "slow": slow} for name, ops, slow in found.recordings],
         "sums": w.sums,

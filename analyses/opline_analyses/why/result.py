@@ -12,6 +12,7 @@ from opline_analyses.client.schedule import corrected_latencies, loop_lines
 from opline_analyses.client.schedule import document as document_of
 from opline_analyses.ops.stages import left_out
 from opline_analyses.ops.waited import spent_on
+from opline_analyses.why.answer import answer
 from opline_analyses.why.brief import brief_lines
 from opline_analyses.why.classes import slow_class
 from opline_analyses.why.forecast import forecast_lines, forecasts
@@ -127,17 +128,8 @@ def _document(w: Why, found: _Found) -> dict[str, Any]:
     }
 
 
-def _said(w: Why, found: _Found) -> Iterator[str]:
-    """The answer: the causes of the waits, where they have most of the difference, else the stages."""
-    said = [wait_sentence(w, found.waits)]
-    if said[0] is None:
-        said = [sentence(w), cpu_sentence(w, found.waits), caused_sentence(found.tail)]
-    said.append(place_sentence(w))
-    yield from wrapped(" ".join(filter(None, said)), 0)
-
-
 def _brief(w: Why, found: _Found) -> Iterator[Part]:
-    yield from _said(w, found)
+    yield from wrapped(answer(w, found.waits, found.tail), 0)
     yield ""
     loop = found.loop if found.schedule is None else None
     yield from brief_lines(
@@ -149,7 +141,7 @@ def _brief(w: Why, found: _Found) -> Iterator[Part]:
 
 def _lines(w: Why, found: _Found) -> Iterator[Part]:
     t = found.tail
-    yield from _said(w, found)
+    yield from wrapped(answer(w, found.waits, found.tail), 0)
     yield ""
     yield from set_lines(w)
     yield from loop_lines(found.loop, found.schedule)

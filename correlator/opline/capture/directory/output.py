@@ -90,7 +90,8 @@ class Output:
 
     def copy(self, patience_s: float = 0.0) -> bool:
         """Pass on what is new of both; False if there is more."""
-        return all([one.copy(patience_s) for one in (self.out, self.err)])
+        out, err = (one.copy(patience_s) for one in (self.out, self.err))
+        return out and err
 
     @property
     def more(self) -> bool:

@@ -25,14 +25,14 @@ class CpuRuns {
         runs.push_back({ts_ns, {static_cast<std::int32_t>(tid), comm}});
         if (runs.size() > kMostKept) runs.erase(runs.begin(), runs.begin() + kMostKept / 2);
     }
-    // Begin of the run of the thread that the CPU ran at that time; kNoTime: not known.
+    // Begin of the run of the CPU's thread at `at_ns`; kNoTime: unknown.
     std::int64_t since(std::uint32_t host, std::uint32_t cpu, std::int64_t at_ns) const {
         const Runs *runs = cpus_.find(host_key(host, cpu));
         if (!runs) return kNoTime;
         const auto next = after(*runs, at_ns);
         return next == runs->begin() ? kNoTime : std::prev(next)->since_ns;
     }
-    // Which other thread than `tid` the CPU ran longest in the interval, idling aside.
+    // The thread that the CPU ran longest in the interval, without `tid` and idling.
     Ran most(std::uint32_t host, std::uint32_t cpu, std::int64_t begin_ns, std::int64_t end_ns,
              std::int64_t tid) const {
         constexpr std::size_t kMostLookedAt = 64;
@@ -55,7 +55,7 @@ class CpuRuns {
                                               [](const auto &a, const auto &b) { return a.second < b.second; });
         return longest == sums.end() || longest->second == 0 ? Ran{} : longest->first;
     }
-    // Nobody asks about what was before.
+    // No later question is about an earlier time.
     void forget_before(std::int64_t ns) {
         cpus_.for_each([ns](std::uint64_t, Runs &runs) {
             const auto next = after(runs, ns);

@@ -18,19 +18,19 @@ namespace opline {
 
 enum class ProcessStep : std::uint8_t { kFork, kExec, kExit, kRuns };
 
-// One program in one process: from the exec, or the fork, that began it to the next exec, or the exit.
+// One program in one process: from its exec or fork to the next exec or the exit.
 struct ProgramRun {
     std::int32_t pid = -1;
     std::uint32_t comm = 0;           // pool id; 0: not known
-    std::int64_t begin_ns = kNoTime;  // kNoTime: it ran before the recording began
+    std::int64_t begin_ns = kNoTime;  // kNoTime: ran before the recording began
     std::int64_t end_ns = kNoTime;
     std::int64_t last_read_ns = kNoTime;
-    bool works = false;     // it did something besides reading
-    bool executed = false;  // an exec began it
-    bool executes = false;  // an exec ended it
+    bool works = false;     // did something besides reading
+    bool executed = false;  // begun by an exec
+    bool executes = false;  // ended by an exec
 };
 
-// What other processes did, and where. For the line that says what is left out.
+// Work of other processes, by device: for the line about the processes left out.
 struct OtherProgram {
     std::uint32_t comm = 0;
     std::uint64_t ops = 0, bios = 0;
@@ -38,13 +38,14 @@ struct OtherProgram {
 
 class Population {
   public:
-    // What only reads in so small a part of its time, at its begin, does not work: the loader reads libraries.
+    // A program that only reads, and only in the first part of its time (1 / kStartUpParts), did no work: the loader
+    // reads libraries.
     static constexpr std::int64_t kStartUpParts = 20;
     static constexpr std::size_t kMostOthers = 1u << 14;  // pairs of process and device; counted together beyond
 
-    // `commands`: the roots that the recorder forked: the recorded program begins at their exec. `several`: of a joined
-    // run, whose numbers of processes tell the hosts apart. It has a population if every host's recording tells its
-    // own, which is for the plan to say.
+    // `commands`: the roots forked by the recorder: the recorded program begins at their exec. `several`: a joined run;
+    // its process numbers tell the hosts apart. A joined run has a population if the recording of every host has one;
+    // the plan decides.
     explicit Population(std::vector<std::int32_t> roots, std::vector<std::int32_t> commands = {}, bool several = false)
         : roots_(std::move(roots)), commands_(std::move(commands)), known_(!roots_.empty()), several_(several) {}
 
@@ -52,11 +53,11 @@ class Population {
     void told() { known_ = known_ || !several_; }
     bool known() const { return known_; }
 
-    // Is the process of another host than the recorded ones are?
+    // Is the process on another host than the recorded processes?
     bool elsewhere(std::uint32_t host) const { return has_host_ && !several_ && host != host_; }
-    // Ordinal of the program that the process runs, from 1. 0: it is none of the population's. `bio`: as it queues one:
-    // to execute the recorded command, the recorder's child reads its file. All else that a command is seen to do tells
-    // that it runs, even where the event of its exec is lost.
+    // Ordinal of the process's program, from 1. 0: the process is outside the population. `bio`: the process queues a
+    // bio. The recorder's child reads the command's file before the exec; any other act of a command's process shows a
+    // running program, even if the exec event is lost.
     std::uint32_t run_of(std::uint32_t host, std::int32_t pid, bool bio = false) {
         if (!known() || pid <= 0 || elsewhere(host)) return 0;
         if (pid != recent_pid_) {
@@ -87,14 +88,14 @@ class Population {
         runs_.back().executed = what == ProcessStep::kExec;
     }
 
-    // An op of a recorded program ended, or it queued a bio.
+    // An op of a recorded program ended, or a recorded program queued a bio.
     void did(std::uint32_t ordinal, std::int64_t ts_ns, bool reads) {
         ProgramRun &run = runs_[ordinal - 1];
         if (reads) run.last_read_ns = std::max(run.last_read_ns, ts_ns);
         else run.works = true;
     }
-    // The recorded programs did nothing but start, up to `last_ns`: `sleep 10`, to watch a machine. What a process
-    // reads between its fork and its exec is the start of the program that it executes.
+    // Whether the recorded programs only started up, until `last_ns`: for example `sleep 10`, to watch a machine. Reads
+    // of a process between fork and exec belong to the start of the executed program.
     bool idle(std::int64_t last_ns) const {
         return std::none_of(runs_.begin(), runs_.end(), [last_ns](const ProgramRun &r) {
             if (r.works || r.last_read_ns == kNoTime) return r.works;
@@ -104,14 +105,15 @@ class Population {
         });
     }
 
-    // Which ops are the population's, by serial: also of those that have left memory.
+    // Which ops belong to the population, by serial; also ops no longer in memory.
     void begun(std::uint64_t serial, bool ours) {
         if (serial >= ops_.size()) ops_.resize(serial + 1);
         ops_[serial] = ours;
     }
     bool has_op(std::uint64_t serial) const { return serial < ops_.size() && ops_[serial]; }
 
-    // Of another process: `dev` of a bio, none of an op. The recorder's child, before its exec, is no other program.
+    // Work of another process. `dev`: the bio's device; ops have none. The recorder's child before its exec is no other
+    // program.
     void other_bio(std::int32_t pid, std::uint32_t comm, std::uint32_t dev) {
         if (several_ || !is_in(commands_, pid)) ++other(pid, comm, dev).bios;
     }
@@ -138,12 +140,12 @@ class Population {
         recent_pid_ = -1;
         return *runs_of_.insert(pid).first = static_cast<std::uint32_t>(runs_.size());
     }
-    // Told of a process that runs already, in each part of a recording in chunks: new only in the first that is there.
+    // Each chunk of a recording tells the running processes; a process is new only in its first chunk.
     void runs_already(std::int32_t pid, std::uint32_t comm) {
         if (const std::uint32_t *run = runs_of_.find(pid); !run) begin(pid, comm, kNoTime);
         else if (ProgramRun &known = runs_[*run - 1]; known.comm == 0) known.comm = comm;
     }
-    // Its number may come back as another's.
+    // A new process may get the same number.
     void end(std::int32_t pid, std::int64_t ts_ns, bool executes) {
         if (const std::uint32_t *run = runs_of_.find(pid)) {
             runs_[*run - 1].end_ns = ts_ns;
@@ -161,8 +163,8 @@ class Population {
         return found;
     }
 
-    std::vector<std::int32_t> roots_;     // that have not ended
-    std::vector<std::int32_t> commands_;  // of them, those that the recorder forked
+    std::vector<std::int32_t> roots_;     // roots still running
+    std::vector<std::int32_t> commands_;  // the roots forked by the recorder
     bool known_, several_, has_host_ = false;
     std::uint32_t host_ = 0;
     std::vector<ProgramRun> runs_;

@@ -6,10 +6,10 @@
 namespace opline {
 namespace {
 
-// A thread's timeline has at most this many changes (1.5 MB), all of them together at most that many (100 MB) after
-// forget_before(); the older half goes.
+// Limits of changes after forget_before(): per thread (1.5 MB), and of all threads together (100 MB). Over the limit,
+// the older half goes.
 constexpr std::size_t kChangesKept = 1u << 16, kChangesInAll = 1u << 22;
-constexpr std::size_t kMostParts = 64;  // of a stage that are told; of one with more the sums are
+constexpr std::size_t kMostParts = 64;  // reported parts of a stage; a stage with more has just the sums
 
 std::uint64_t thread_of(std::uint32_t host, std::int64_t tid) {
     return (static_cast<std::uint64_t>(host) << 32) | static_cast<std::uint32_t>(tid);
@@ -17,8 +17,7 @@ std::uint64_t thread_of(std::uint32_t host, std::int64_t tid) {
 
 // LTTng writes what the kernel's own tracepoint prints (__trace_sched_switch_state, include/trace/events/sched.h): 0
 // running, 1 interruptible, 2 uninterruptible, 4 stopped, 8 traced, 16 dead, 32 zombie, 64 parked, 128 idle (a kernel
-// thread that waits for work); 256 and above: preempted (TASK_REPORT_MAX; 1024 to 4096 before 4.14), whatever the rest
-// says.
+// thread without work). 256 and above (TASK_REPORT_MAX; 1024 to 4096 before 4.14): preempted, whatever the other bits.
 ThreadRun run_after(std::int64_t prev_state) {
     constexpr std::int64_t kUninterruptible = 2, kStopped = 4, kTraced = 8, kDead = 16, kZombie = 32, kIdle = 128,
                            kPreempted = 256;
@@ -29,8 +28,8 @@ ThreadRun run_after(std::int64_t prev_state) {
     return prev_state & kIdle ? ThreadRun::kIdle : ThreadRun::kSleeping;
 }
 
-// The parts of [begin, end) in which at least one of the requests was between Q (or its first step) and its end, in
-// time order: each(from, to).
+// The parts of [begin, end) with at least one request between Q (or its first step) and its end, in time order:
+// each(from, to).
 template <class F>
 void in_flight(std::int64_t begin_ns, std::int64_t end_ns, const std::vector<RequestCut> &requests, F each) {
     std::vector<std::pair<std::int64_t, std::int64_t>> parts;
@@ -63,7 +62,7 @@ void SchedTimelines::Timeline::forget(std::size_t until) {
     first = 0;
 }
 
-// The first change that is later. Who asks goes on near where it was asked last.
+// The first later change. Searches near the last answer, as questions come in order.
 std::size_t SchedTimelines::Timeline::after(std::int64_t ns) const {
     constexpr int kNear = 16;
     std::size_t i = std::clamp(asked, first, changes.size());
@@ -118,8 +117,7 @@ void SchedTimelines::add(Timeline &t, Change c) {
     if (t.changes.size() - t.first > kChangesKept) t.forget(t.changes.size() - kChangesKept / 2);
 }
 
-// A switch of that CPU is missing, in which the one thread went and the other came: neither is known from its last
-// change.
+// A switch of the CPU is missing: after their last change, both the departing and the arriving thread are unknown.
 void SchedTimelines::missed(std::uint32_t host, const Running &ran, std::int64_t prev_tid) {
     ++missing_;
     if (Timeline *t = threads_.find(thread_of(host, ran.tid)))
@@ -141,23 +139,23 @@ void SchedTimelines::on_switch(std::uint32_t host, std::uint32_t cpu, std::int64
         add(threads_[thread_of(host, prev_tid)], {ts_ns, {}, kNoWakerCpu, run_after(prev_state), false});
     if (!usable(ts_ns, next_tid)) return;
     Timeline &next = threads_[thread_of(host, next_tid)];
-    // It ran and nobody woke it: its wake-up is missing, or a signal (io_uring's work, too) kept it from sleeping.
-    // Since when it could have run is not known.
+    // The thread ran without a wake-up: the wake-up is missing, or a signal (also of io_uring's work) stopped the
+    // sleep. The begin of the runnable time is unknown.
     if (wakes_seen() && !next.woken() && next.sleeps()) next.changes.back().run = ThreadRun::kGone;
-    // The kernel writes both, one after the other: what the missing one would have said is known from its twin.
+    // The kernel writes both events, one after the other: with one of them present, only the count changes.
     if (wakings_seen_ && wakeups_seen_ && next.waking != next.wakeup) ++missing_;
     const bool fits = cpu < kNoWakerCpu;
     add(next, {ts_ns, {}, fits ? static_cast<std::uint16_t>(cpu) : kNoWakerCpu, ThreadRun::kOnCpu, false});
     next.waking = next.wakeup = false;
 }
 
-// Only a sleeper is woken. A thread may be woken between its decision to sleep and the switch: its sched_waking comes
-// before the switch then, its sched_wakeup after it, on another CPU than the waker's.
+// Only a sleeper is woken. A wake-up may come between a thread's decision to sleep and the switch: sched_waking then
+// comes before the switch, and sched_wakeup after the switch, on another CPU than the waker's.
 void SchedTimelines::on_wake(std::uint32_t host, std::int64_t ts_ns, Wake kind, std::int64_t tid, const Waker &by) {
     (kind == Wake::kWaking ? wakings_seen_ : wakeups_seen_) = true;
     if (!usable(ts_ns, tid)) return;
     Timeline *t = kind == Wake::kNew ? &threads_[thread_of(host, tid)] : threads_.find(thread_of(host, tid));
-    if (!t) return;  // what it did before is not known
+    if (!t) return;  // the thread's earlier work is unknown
     if (kind == Wake::kWaking || !t->woken()) t->by = by;
     t->waking = t->waking || kind != Wake::kWakeup;
     t->wakeup = t->wakeup || kind != Wake::kWaking;
@@ -177,12 +175,12 @@ void SchedTimelines::forget_before(std::int64_t ns) {
         const auto begin = t.changes.begin() + static_cast<std::ptrdiff_t>(t.first);
         auto it =
             std::upper_bound(begin, t.changes.end(), ns, [](std::int64_t at, const Change &c) { return at < c.ts_ns; });
-        // The last change before it says what the thread was doing then.
+        // The last change before `ns` tells the thread's state at `ns`.
         if (it != begin) t.forget(static_cast<std::size_t>(it - t.changes.begin()) - 1);
         kept += t.changes.size() - t.first;
         return t.changes.size() == t.first + 1 && t.changes.back().run == ThreadRun::kGone;
     });
-    if (kept <= kChangesInAll) return;  // an op that never ends would keep all
+    if (kept <= kChangesInAll) return;  // an op without end would keep all changes
     threads_.for_each([](std::uint64_t, Timeline &t) { t.forget(t.first + (t.changes.size() - t.first) / 2); });
 }
 
@@ -210,7 +208,7 @@ StateSplit SchedTimelines::split(std::uint32_t host, std::int64_t tid, std::int6
             if (part_to <= part_from) return;
             sum += part_to - part_from;
             if (!parts) return;
-            // Preempted and on again at once, or two sleeps in a row: it is one part.
+            // Preempted and running again at once, or two sleeps in a row: one part.
             if (parts->size() > before && parts->back().state == state && !woken) parts->back().end_ns = part_to;
             else
                 parts->push_back(

@@ -24,7 +24,7 @@ class ToldBefore {
         told.push_back({at_ns, what});
         if (told.size() > kMostKept) told.erase(told.begin(), told.begin() + kMostKept / 2);
     }
-    // The last one up to then; nullptr: there is none.
+    // The last told fact up to until_ns; nullptr: none.
     const ToldAt *last(std::uint32_t host, std::int64_t tid, std::int64_t until_ns) const {
         const Told *told = threads_.find(host_key(host, tid));
         if (!told) return nullptr;
@@ -38,7 +38,7 @@ class ToldBefore {
         if (!told) return;
         for (auto at = after(*told, since_ns); at != told->end() && at->at_ns <= until_ns; ++at) each(*at);
     }
-    // Nobody asks about what was before. A wait that goes on then may be told of by the last one.
+    // No later question is about an earlier time. The last fact before `ns` stays: a wait may continue across `ns`.
     void forget_before(std::int64_t ns) {
         threads_.for_each([ns](std::uint64_t, Told &told) {
             const auto next = after(told, ns);

@@ -40,7 +40,7 @@ inline LockKind lock_kind(std::int64_t flags) {
 }
 
 struct HeldLock {
-    std::uint64_t address = 0;     // of a futex in its process, else in the kernel
+    std::uint64_t address = 0;     // of a futex: in its process; else in the kernel
     std::int32_t holder_tid = -1;  // -1: not known
     std::uint32_t holder_comm = 0;
     LockKind kind = LockKind::kOther;
@@ -52,7 +52,7 @@ class ToldLocks {
     void add(std::uint32_t host, std::int64_t tid, std::int64_t off_ns, const HeldLock &lock) {
         told_.add(host, tid, off_ns, lock);
     }
-    // For which lock it slept since then; nullptr: for none, as far as is known.
+    // The lock that the thread slept for since off_ns; nullptr: no known lock.
     const HeldLock *of(std::uint32_t host, std::int64_t tid, std::int64_t off_ns) const {
         const auto *last = told_.last(host, tid, off_ns);
         return last && last->at_ns == off_ns ? &last->what : nullptr;

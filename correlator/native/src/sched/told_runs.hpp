@@ -12,12 +12,13 @@ namespace opline {
 
 class ToldRuns {
   public:
-    // While `tid` waited for its CPU, that ran `ran` for `ran_ns`, until `until_ns`. In order of `until_ns`.
+    // While `tid` waited for its CPU, the CPU ran `ran` for `ran_ns`, until `until_ns`. Calls come in order of
+    // `until_ns`.
     void add(std::uint32_t host, std::int64_t tid, std::int64_t until_ns, CpuRuns::Ran ran, std::int64_t ran_ns) {
         told_.add(host, tid, until_ns, {std::max<std::int64_t>(ran_ns, 0), ran});
     }
-    // Who ran longest in [begin_ns, end_ns), a part of what the thread waited in [wait_ns, on_ns). None where another
-    // thread may have run longer in the rest of it, of which nothing is told.
+    // The thread that ran longest in [begin_ns, end_ns), a part of the thread's wait in [wait_ns, on_ns). None if
+    // another thread may have run longer in the untold rest.
     CpuRuns::Ran most(std::uint32_t host, std::int64_t tid, std::int64_t wait_ns, std::int64_t on_ns,
                       std::int64_t begin_ns, std::int64_t end_ns) const {
         std::vector<RanFor> sums;

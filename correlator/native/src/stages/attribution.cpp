@@ -16,9 +16,10 @@ static_assert(kRequestSteps.size() * kPlaceBits <= 64, "the places of a request'
 Attributor::Attributor(const Plan &plan, StringPool &strings, const ThreadPoints &points, const Hosts &hosts)
     : names_(plan, strings), waits_(names_, points, hosts), path_(plan, strings, names_, waits_, hosts) {}
 
-// Behind which of the op's transitions each step of the request comes, in kPlaceBits each, 0 where there is no step. 0
-// in all: flushes before and behind its data, steps at one time with each other or with a transition, before the op's
-// begin or out of order are a case of their own; so are ops of more transitions than a place has bits for.
+// The places of the request's steps among the op's transitions: kPlaceBits per step, the number of transitions before
+// the step; 0: the request has no such step. Returns 0 for special cases: a flush before or after the data, steps at
+// the same time as another step or a transition, steps before the op's begin or out of order, and ops with more
+// transitions than a place has bits for.
 Attributor::StepPlaces Attributor::places_of(const ShapedList &list, const RequestCut &r) {
     if (list.size >= 1u << kPlaceBits || r.floor_ns != kNoTime || r.first_g != kNoTime || r.preflush != kNoTime ||
         r.end != kNoTime || r.unseen)
@@ -71,7 +72,7 @@ std::unique_ptr<Attributor::ShapeStages> Attributor::generalize(const Op &op, At
         const std::int32_t from_at = place(s.from_at, s.from), to_at = place(s.to_at, s.to);
         if (from_at != at || to_at == at) return nullptr;
         if (op.requests.empty() && to_at < at) return nullptr;
-        // Who arrives: the point's thread, or who did the request's step. The request begins for whoever queued it.
+        // The arriving thread: of the point, or of the request's step. For the begin of a request: the queueing thread.
         std::uint32_t thread = ShapeStages::of_step(StepThread::kQueuing);
         if (s.to_at >= 0)
             thread = static_cast<std::uint32_t>(std::find(tids.begin(), tids.end(), s.tid) - tids.begin());
@@ -90,7 +91,7 @@ Attributor::ShapeStages *Attributor::by_shape(const Op &op, Attribution &scratch
     if (op.state != OpState::kEnded || op.requests.size() > 1 || !op.batches.empty() || !op.halves.empty())
         return nullptr;
     const ShapedList list = op.transitions.shaped();
-    // it begins with its first transition and ends with its last
+    // the op begins with the first transition and ends with the last
     if (list.shape == 0 || op.end_order + 1 != list.size || list.times[0] != op.begin_ns ||
         list.times[list.size - 1] != op.end_ns)
         return nullptr;
@@ -113,7 +114,8 @@ Attributor::ShapeStages *Attributor::by_shape(const Op &op, Attribution &scratch
     return entry->found.get();
 }
 
-// As the path would. The op has no batch, so waits are cut by their threads; the pieces come the last one first.
+// As the path does. An op here has no batch, so waits are cut by their threads. The path lists pieces from the last to
+// the first.
 bool Attributor::cut_wait(Attribution &out, const CutWait &wait) {
     const auto before = static_cast<std::ptrdiff_t>(out.stages.size());
     if (!waits_.by_thread(out, wait)) return false;

@@ -14,18 +14,18 @@ namespace opline {
 class Attributor {
   public:
     Attributor(const Plan &plan, StringPool &strings, const ThreadPoints &, const Hosts &);
-    // They refer to each other.
+    // The members refer to each other.
     Attributor(const Attributor &) = delete;
     Attributor &operator=(const Attributor &) = delete;
-    // `out` is overwritten. Ended ops only get stages; an op without end gets its transitions alone. What is the same
-    // for all ops of a shape is found once: then `transitions` are filled for who wants them only. True: it was found
-    // before, or could be kept.
+    // `out` is overwritten. Only ended ops get stages; an op without end gets just transitions. Facts shared by all ops
+    // of a shape are computed once: `transitions` are then filled only on demand. Returns true if the facts were known
+    // before or could be kept.
     bool attribute(const Op &op, Attribution &out);
     void leave_out_transitions() { with_transitions_ = false; }
 
   private:
-    // Where the stages of every op of a shape lie: nothing of it depends on times. Of ops with a request, for those
-    // where each step of it comes between the same two points.
+    // The places of the stages, equal for all ops of a shape: nothing here depends on times. Ops with a request share
+    // an entry if each step of the request lies between the same two points.
     struct ShapeStages {
         // Threads of the request, behind the ordinals of the op's own.
         static constexpr std::uint32_t of_step(StepThread thread) {
@@ -33,8 +33,8 @@ class Attributor {
         }
         struct Cut {
             std::uint32_t stage, kind, from, to;  // pool ids
-            std::uint32_t from_at, to_at;         // in times_of(); each begins where the one before ends
-            std::uint32_t thread;                 // ordinal of the thread at its end
+            std::uint32_t from_at, to_at;         // in times_of(); each stage begins at the end of the stage before
+            std::uint32_t thread;                 // ordinal of the thread at the end of the stage
             bool of_request, waits;
         };
         struct Placed {
@@ -44,21 +44,21 @@ class Attributor {
         std::vector<Cut> cuts;  // from the first transition to the last
         std::vector<Placed> transitions;
     };
-    // Of an op that ended with its last transition and has nothing but transitions and at most one request: no batch,
-    // no joined half. nullptr: run() is to say. `scratch` is overwritten.
+    // For an op that ended with the last transition and has only transitions and at most one request: no batch, no
+    // joined half. nullptr: the op needs run(). `scratch` is overwritten.
     ShapeStages *by_shape(const Op &op, Attribution &scratch);
     void fill(const Op &op, const ShapeStages &, Attribution &out);
-    // The times of such an op, by place in its shape, then those of its request's steps.
+    // The times of such an op, by place in the shape, then the times of the request's steps.
     const std::int64_t *times_of(const Op &op);
     static std::int64_t tid_of(const Op &op, const ShapeStages::Cut &);
     bool cut_wait(Attribution &, const CutWait &);
     struct ShapeEntry {
         bool tried = false;
-        std::uint64_t places = 0;  // of the last op of the shape that had a request
+        std::uint64_t places = 0;  // of the shape's last op with a request
         ShapeStages *with_request = nullptr;
         std::unique_ptr<ShapeStages> found;
     };
-    // Behind which transitions the steps of a request come, kPlaceBits each.
+    // The number of transitions before each step of a request, kPlaceBits each.
     using StepPlaces = std::uint64_t;
     static StepPlaces places_of(const ShapedList &, const RequestCut &);
     struct PlacedShape {

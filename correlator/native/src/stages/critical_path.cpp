@@ -6,8 +6,8 @@
 namespace opline {
 namespace {
 
-// From a message's send to the receive of another message on the same host. The host that answered is not recorded, or
-// was not at that time.
+// From a message's send to the receive of another message on the same host: the answering host is not recorded, or was
+// not recorded at the time.
 bool answered_elsewhere(const Plan &plan, const Hosts &hosts, const Transition &sent, const Transition &received) {
     if (sent.spec == kNoSpec || received.spec == kNoSpec) return false;
     const PointSpec &send = plan.points[sent.spec], &receive = plan.points[received.spec];
@@ -38,7 +38,7 @@ void CriticalPath::place(const Op &op, Attribution &out) {
         sorted = op.transitions[i - 1].ts_ns <= op.transitions[i].ts_ns;
     const bool ended = op.complete();
     for (const auto &m : op.batches) {
-        // Only what comes after the op's last own point before it joined can have kept it waiting.
+        // A wait for the batch cannot begin before the op's last own point before the join.
         const std::int64_t floor_ns = waits_since(op, m.joined_order);
         auto inside = [&](std::int64_t ts) { return ts > floor_ns && (!ended || ts <= op.end_ns); };
         for (const auto &w : m.batch->work)
@@ -71,8 +71,8 @@ void CriticalPath::place(const Op &op, Attribution &out) {
     }
 }
 
-// When the op began to wait for the batch that it joined with this transition: at the last of the points that the
-// joining one is declared to come after, else at the last point before it that is not aside: nothing waits for those.
+// The time when the op began to wait for the batch joined by this transition: the last of the points declared as
+// `after` of the joining point; else the last point before the join that is not aside (nothing waits for points aside).
 std::int64_t CriticalPath::waits_since(const Op &op, std::uint32_t joined_order) const {
     const Transition &join = op.transitions[joined_order];
     const auto &declared = after_[join.spec];
@@ -86,9 +86,9 @@ std::int64_t CriticalPath::waits_since(const Op &op, std::uint32_t joined_order)
     return declared_ns == kNoTime ? last_ns : declared_ns;
 }
 
-// Evidence that connects two threads: a key space that the arriving event carried was carried on the
-// departing thread at or before the departure. Where two halves of the op were joined by an event with keys of both, a
-// key of the one and a key of the other do as well.
+// Whether evidence connects two threads: a key space of the arriving event was carried on the departing thread at or
+// before the departure. If an event with keys of both halves joined two halves of the op, a key of one half and a key
+// of the other half also connect.
 bool CriticalPath::connected(const Attribution &a, std::ptrdiff_t from, std::ptrdiff_t to) const {
     const auto &arriving = a.transitions[static_cast<std::size_t>(to)].t();
     const auto tid = a.transitions[static_cast<std::size_t>(from)].t().tid;
@@ -98,7 +98,7 @@ bool CriticalPath::connected(const Attribution &a, std::ptrdiff_t from, std::ptr
     for (std::ptrdiff_t i = 0; i <= from; ++i) {
         const auto &t = a.transitions[static_cast<std::size_t>(i)].t();
         if (t.tid == tid) carried |= t.spaces;
-        // A thread that works for the op has in hand what it carried before.
+        // A thread working for the op keeps the keys carried before.
         if ((arriving.evidence == Evidence::kThread || arriving.in_thread) && t.tid == arriving.tid) wanted |= t.spaces;
     }
     if ((carried & wanted) != 0) return true;
@@ -112,22 +112,22 @@ bool CriticalPath::aside(const PlacedTransition &p) const {
     return p.t().spec != kNoSpec && plan_.points[p.t().spec].aside;
 }
 
-// Which of the two came first, nobody knows: they are on two hosts' clocks, and closer than the clocks' bound. That a
-// message is received after it is sent is known all the same.
+// Two hosts' clocks give no order for two events closer than the clocks' bound. A message, though, is always received
+// after the send.
 bool CriticalPath::undecided(const PlacedTransition &before, const PlacedTransition &received) const {
     if (plan_.clock_bounds.empty() || received.t().spec == kNoSpec || !aside(before)) return false;
     return plan_.points[received.t().spec].message == MessageDo::kReceive &&
            received.t().ts_ns - before.t().ts_ns < clock_bound_at(plan_, received.t().ts_ns);
 }
 
-// The last of the points that this one is declared to come after; of children the one whose answer ended the wait. -1:
-// none has happened.
+// The last of the points declared as `after` of the current point; among children the point of the child whose answer
+// ended the wait. -1: no such point before.
 std::ptrdiff_t CriticalPath::declared_predecessor(const Attribution &a, std::ptrdiff_t current,
                                                   const std::vector<std::uint32_t> &declared) const {
     const auto &to = a.transitions[static_cast<std::size_t>(current)];
-    // A child's own, its children's included, before anybody else's; work that another child waits for is nobody's
-    // else. Of one name those of the nearest generation: what a child does under the same name as its parent is the
-    // child's business.
+    // Points of the child and of its children come first, then points of other children; work awaited by another child
+    // counts for no one else. Among points of one name the nearest generation wins: a child's point with the same name
+    // as the parent's point belongs to the child.
     constexpr std::uint32_t kNobody = ~0u;
     std::ptrdiff_t found = -1;
     auto generations = [&](std::uint32_t of) {
@@ -146,7 +146,8 @@ std::ptrdiff_t CriticalPath::declared_predecessor(const Attribution &a, std::ptr
         return false;
     };
     const std::uint32_t quorum = plan_.points[to.t().spec].quorum;
-    std::vector<std::pair<std::uint32_t, std::ptrdiff_t>> answers;  // (child, its last such point), latest first
+    // (child, the child's last such point), latest first
+    std::vector<std::pair<std::uint32_t, std::ptrdiff_t>> answers;
     for (std::ptrdiff_t i = current - 1; i >= 0; --i) {
         const auto &p = a.transitions[static_cast<std::size_t>(i)];
         if (!candidate(p) || undecided(p, to)) continue;
@@ -167,12 +168,12 @@ std::ptrdiff_t CriticalPath::declared_predecessor(const Attribution &a, std::ptr
     return found;
 }
 
-// The point that let this one happen; -1: there is none.
+// The point that the current point had to wait for; -1: none.
 std::ptrdiff_t CriticalPath::predecessor(const Attribution &a, std::ptrdiff_t current) const {
     const auto &to = a.transitions[static_cast<std::size_t>(current)];
     static const std::vector<std::uint32_t> none;
     const auto &declared = to.t().spec == kNoSpec ? none : after_[to.t().spec];
-    // A child waits for nobody but itself, and its first point for its parent; a parent waits for a child only where
+    // A child waits only for its own points, at its first point for the parent; a parent waits for a child only if
     // `after` says so.
     std::uint32_t child = to.child;
     auto first_of_child = [&] {
@@ -191,14 +192,15 @@ std::ptrdiff_t CriticalPath::predecessor(const Attribution &a, std::ptrdiff_t cu
     while (last >= 0 && !usable(last)) --last;
     for (std::ptrdiff_t i = last; i >= 0 && same_thread < 0; --i)
         if (usable(i) && a.transitions[static_cast<std::size_t>(i)].t().tid == to.t().tid) same_thread = i;
-    // Without a key of its own a point follows its own thread; so does one on a thread that never stopped working for
-    // the op, if nothing connects it to the last point elsewhere. Everything else follows the last point.
+    // A point without a key follows the point before on the same thread. So does a point on a thread that never stopped
+    // working for the op, if nothing connects the point to the last point elsewhere. Every other point follows the last
+    // point.
     const bool own_thread =
         to.t().evidence == Evidence::kThread || (to.t().in_thread && last >= 0 && !connected(a, last, current));
     return own_thread && same_thread >= 0 ? same_thread : last;
 }
 
-// Of a stage of which the model does not say it: from a point of one thread to a point of another one the op waits.
+// For a stage without a kind in the model: between points of two threads the op waits.
 std::uint32_t CriticalPath::kind_by_threads(const Attribution &a, Place from, Place to) const {
     if (from.at < 0 || to.at < 0) return names_.words().work;
     const std::int64_t before = a.transitions[static_cast<std::size_t>(from.at)].t().tid,
@@ -206,11 +208,11 @@ std::uint32_t CriticalPath::kind_by_threads(const Attribution &a, Place from, Pl
     return before >= 0 && after >= 0 && before != after ? names_.words().wait : names_.words().work;
 }
 
-// Named by the points; shown with their labels, recurrence number included.
+// The points name the stage; `from` and `to` show the labels, with recurrence number.
 void CriticalPath::cut(Attribution &a, Place from_place, Place to_place, std::int64_t begin_ns, std::int64_t end_ns,
                        std::int64_t tid, std::uint64_t request, bool is_known) {
     const std::uint32_t from = from_place.point, to = to_place.point;
-    if (end_ns <= begin_ns && request != 0) return;  // two steps at one time: nothing between them
+    if (end_ns <= begin_ns && request != 0) return;  // two steps at one time: no stage between them
     const auto [name, said] = names_.named(from, to);
     const std::uint32_t kind = said == StageNames::kByThreads ? kind_by_threads(a, from_place, to_place) : said;
     const bool waits = is_known && to_place.at >= 0 && names_.is_behind(from, to);
@@ -245,7 +247,7 @@ void CriticalPath::cut(Attribution &a, Place from_place, Place to_place, std::in
     a.stages.push_back(s);
 }
 
-// What a child waits for is not what a thread of the parent's or of another child's queued meanwhile.
+// A request queued meanwhile by a thread of the parent or of another child is not what the child waits for.
 bool CriticalPath::may_cut(const Attribution &a, std::ptrdiff_t from, std::ptrdiff_t to,
                            const RequestCut &request) const {
     const std::uint32_t child = a.transitions[static_cast<std::size_t>(to)].child;
@@ -259,7 +261,8 @@ bool CriticalPath::may_cut(const Attribution &a, std::ptrdiff_t from, std::ptrdi
     return !others;
 }
 
-// Its end back to Q, steps before floor_ns clipped away. Returns where the request begins for this op.
+// Cuts a request from its end back to Q; steps before floor_ns are clipped. Returns the begin of the request for this
+// op.
 std::int64_t CriticalPath::cut_request(Attribution &a, const RequestCut &r, std::int64_t floor_ns, Place &first) {
     struct Step {
         std::uint32_t name;
@@ -305,7 +308,7 @@ void CriticalPath::mark_path(const Op &op, Attribution &a) {
     }
     auto at = [&](std::ptrdiff_t i) -> PlacedTransition & { return a.transitions[static_cast<std::size_t>(i)]; };
     auto place_of = [&](std::ptrdiff_t i) { return Place(at(i).t().point, at(i).label, i); };
-    // A point stamped before the op's begin happened with it: times went back.
+    // A point with a time before the op's begin counts at the begin: time went backwards.
     auto time_of = [&](std::ptrdiff_t i) { return std::max(op.begin_ns, at(i).t().ts_ns); };
     std::int64_t t = op.end_ns, to_tid = at(current).t().tid;
     Place to = place_of(current);
@@ -314,7 +317,7 @@ void CriticalPath::mark_path(const Op &op, Attribution &a) {
     at(current).aside = false;
     for (;;) {
         const std::int64_t from_ns = from < 0 ? op.begin_ns : time_of(from);
-        // A request that completed in between is what was waited for: the last of them.
+        // The op waited for the last request that completed in between.
         const RequestCut *request = nullptr, *unseen = nullptr;
         for (const auto &r : a.requests) {
             const std::int64_t done_ns = r.known_ns();
@@ -325,7 +328,7 @@ void CriticalPath::mark_path(const Op &op, Attribution &a) {
             if (!last || done_ns > last->known_ns()) last = &r;
         }
         if (unseen && (!request || request->done_ns() < unseen->known_ns()))
-            request = unseen;  // when it was done is not known
+            request = unseen;  // the time of completion is unknown
         if (request) {
             const Place last(request->end != kNoTime ? words.postflush
                              : request->unseen       ? words.steps[request->last_seen()]
@@ -333,7 +336,7 @@ void CriticalPath::mark_path(const Op &op, Attribution &a) {
             if (request->known_ns() < t) cut(a, last, to, request->known_ns(), t, to_tid, 0, !request->unseen);
             t = cut_request(a, *request, std::max(op.begin_ns, request->floor_ns), to);
             to_tid = request->queue_tid;
-            // Points between Q and C are aside: they did not wait for anything on the way.
+            // Points between Q and C are aside: nothing on the path waited for them.
             while (from >= 0 && (time_of(from) > t || at(from).late || aside(at(from)))) --from;
             if (from < 0) from = 0;
             known_arrival = true;

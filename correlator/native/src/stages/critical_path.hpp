@@ -18,12 +18,12 @@ namespace opline {
 class CriticalPath {
   public:
     CriticalPath(const Plan &, StringPool &, StageNames &, WaitCuts &, const Hosts &);
-    // `out` is overwritten. An op without end gets its transitions alone. `keeps_waits`: they stay whole, to be cut
-    // later, by what their threads did.
+    // `out` is overwritten. An op without end gets just transitions. `keeps_waits`: waits stay whole, to be cut later
+    // by the work of their threads.
     void run(const Op &op, Attribution &out, bool keeps_waits = false);
 
   private:
-    // An end of a stage: the point's name, and how it is shown.
+    // An end of a stage: the point's name and label.
     struct Place {
         explicit Place(std::uint32_t step) : point(step), label(step) {}
         Place(std::uint32_t point, std::uint32_t label, std::ptrdiff_t at)
@@ -52,7 +52,7 @@ class CriticalPath {
     const Hosts &hosts_;
     bool keeps_waits_ = false;
     std::vector<std::vector<std::uint32_t>> after_;                     // per PointSpec: point ids
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> recurrences_;  // of this op: (point, how often)
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> recurrences_;  // in this op: (point, number of passes)
 };
 
 }  // namespace opline

@@ -9,8 +9,8 @@
 
 namespace opline {
 
-// Makes one stage, with this name and kind, of each run of neighbours that events were lost in; of all stages with
-// `whole`. A loss that only touches a stage's end took nothing from it. False: no stage is concerned.
+// Joins each run of neighbouring stages with lost events into one stage with this name and kind; with `whole`, all
+// stages. A loss at just the end of a stage leaves the stage alone. False: no stage has a loss.
 inline bool forget_lost_stages(Attribution &a, const LostIntervals &lost, bool whole, std::uint32_t name,
                                std::uint32_t kind) {
     const auto concerned = [&](const StageCut &s) {

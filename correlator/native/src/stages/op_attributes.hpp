@@ -37,7 +37,7 @@ constexpr std::array<std::int64_t OpAttributes::*, 1> kOpAttributes{{
 // [[[end]]]
 // clang-format on
 
-// Of an op with these transitions, which are not empty.
+// For an op with these transitions, at least one.
 OpAttributes attributes_of(const TransitionList &);
 
 }  // namespace opline

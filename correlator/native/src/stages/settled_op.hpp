@@ -9,21 +9,21 @@
 
 namespace opline {
 
-// Valid during the call that hands it over.
+// Valid only during the call of the sink.
 struct SettledOp {
     const Op &op;
-    const Attribution &found;  // its stages, its transitions in time order, its requests
+    const Attribution &found;  // the op's stages, transitions in time order, and requests
     bool complete = false;
-    bool tainted = false;                      // its begin or its end can have been lost
-    bool unsplit = false;                      // they were not, but what happened in one of its stages
+    bool tainted = false;                      // begin or end of the op can have been lost
+    bool unsplit = false;                      // begin and end are sure, but events in a stage are lost
     std::uint32_t reason = 0, no_request = 0;  // pool ids; 0: absent
-    bool has_population = false;               // the recording says which processes it is about
-    std::uint32_t program = 0;                 // that the op's process ran at its begin, pool id; 0: not known
+    bool has_population = false;               // the recording tells its processes
+    std::uint32_t program = 0;                 // the program of the op's process at the begin, pool id; 0: unknown
     bool is_others() const { return has_population && op.program_run == 0; }
 };
 
-// Who takes settled ops. Each op comes once, in the order in which ops settle; a bio's links come when it is done,
-// those of shared work after the op.
+// A receiver of settled ops. Each op comes once, in the order of settling. A bio's links come when the bio is done;
+// links of shared work come after the op.
 class OpSink {
   public:
     virtual ~OpSink() = default;

@@ -20,7 +20,7 @@ StageNames::StageNames(const Plan &plan, StringPool &strings) : strings_(strings
     declare_steps();
 }
 
-// Of several names for one pair the first holds: the model's before ours.
+// The first name declared for a pair holds: the model's names come before opline's names.
 void StageNames::declare(std::uint32_t from, std::uint32_t to, const std::string &name, std::uint32_t kind) {
     auto [entry, added] = names_.insert(pair_key(from, to));
     if (added) *entry = {strings_.intern(name), kind};

@@ -27,21 +27,21 @@ class StageNames {
     struct OfWait {
         std::uint32_t others, between, awake;
     };
-    static constexpr std::uint32_t kByThreads = 0;  // a stage's kind that the model does not say (no pool id)
+    static constexpr std::uint32_t kByThreads = 0;  // a stage without a kind in the model (no pool id)
 
     StageNames(const Plan &, StringPool &);
     const StageWords &words() const { return words_; }
     // Of the interval between two points.
     const StageName &named(std::uint32_t from, std::uint32_t to);
-    // The model says that it is to be cut by what its thread did for others.
+    // The model wants the stage cut by the thread's work for others.
     bool is_behind(std::uint32_t from, std::uint32_t to) const { return behind_.contains(pair_key(from, to)); }
-    // "WAIT behind THEIRS", where the model has a name for what they did between two points; else `unnamed`.
+    // "WAIT behind OTHER", if the model has a name for the other work between two points; else `unnamed`.
     std::uint32_t behind_name(std::uint32_t wait, std::uint32_t begins, std::uint32_t ends, std::uint32_t unnamed);
     const OfWait &of_wait(std::uint32_t wait);
-    // Of a point that the op passes for the n-th time, from the second on: "POINT#n".
+    // "POINT#n" for the n-th pass of a point by the op, from the second pass on.
     std::uint32_t label(std::uint32_t point, std::uint32_t n);
     std::uint32_t not_known(std::uint32_t from, std::uint32_t to);
-    // `host`: empty: its name is not known either.
+    // `host`: empty: the host's name is unknown, too.
     std::uint32_t not_recorded(const std::string &host);
 
   private:
@@ -53,9 +53,10 @@ class StageNames {
 
     StringPool &strings_;
     StageWords words_;
-    FlatMap<std::uint64_t, StageName> names_;             // by pair_key
-    FlatMap<std::uint64_t, bool> behind_;                 // the same, of the stages that say so
-    FlatMap<std::uint64_t, std::uint32_t> behind_names_;  // (stage, stage of others) → name; 0: theirs has none
+    FlatMap<std::uint64_t, StageName> names_;  // by pair_key
+    FlatMap<std::uint64_t, bool> behind_;      // stages with `behind` in the model
+    // (stage, stage of the other op) → name; 0: the other stage has no name
+    FlatMap<std::uint64_t, std::uint32_t> behind_names_;
     FlatMap<std::uint32_t, OfWait> of_waits_;
     FlatMap<std::uint64_t, std::uint32_t> labels_;  // (point, recurrence number) → label
 };

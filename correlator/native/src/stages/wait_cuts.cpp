@@ -9,7 +9,7 @@
 namespace opline {
 namespace {
 
-constexpr std::ptrdiff_t kMostPieces = 1024;  // of one wait; beyond that it is one piece from the first to the last
+constexpr std::ptrdiff_t kMostPieces = 1024;  // of one wait; a wait with more becomes one piece, from first to last
 
 bool is_mine(const Op &op, std::uint64_t ref) {
     return ref == op_ref(op) || std::find(op.aliases.begin(), op.aliases.end(), ref) != op.aliases.end();
@@ -17,7 +17,7 @@ bool is_mine(const Op &op, std::uint64_t ref) {
 
 }  // namespace
 
-// nullptr: what ends the wait is no batch's.
+// nullptr: no batch's event ends the wait.
 const Batch *WaitCuts::batch_of(const Attribution &a, const Transition &arrives) {
     const Batch *found = nullptr;
     for (const auto &m : a.op->batches) {
@@ -43,7 +43,7 @@ void WaitCuts::add_piece(Attribution &a, const CutWait &w, const Piece &p) {
 
 bool WaitCuts::by_batch(Attribution &a, const CutWait &w, const Batch &batch) {
     const auto &before = batch.before;
-    std::size_t first = 0, last = before.size();  // those in between
+    std::size_t first = 0, last = before.size();  // points inside the wait
     while (first < before.size() && before[first].first <= w.begin_ns) ++first;
     while (last > first && before[last - 1].first >= w.end_ns) --last;
     if (first == last) return false;
@@ -57,8 +57,8 @@ bool WaitCuts::by_batch(Attribution &a, const CutWait &w, const Batch &batch) {
     return true;
 }
 
-// Of what lies between two points of a thread that follow each other. Of the time before a return from waiting nobody
-// knows more.
+// The name of the piece between two successive points of a thread. The time before a return from waiting stays `wait`:
+// no more is known.
 std::uint32_t WaitCuts::piece_name(const Op &op, std::uint32_t wait, const ThreadPoint &p, const ThreadPoint &next) {
     const StageNames::OfWait &names = names_.of_wait(wait);
     if (next.worked_for == ThreadPoint::kNobody) return wait;
@@ -68,7 +68,8 @@ std::uint32_t WaitCuts::piece_name(const Op &op, std::uint32_t wait, const Threa
     return mine ? wait : names_.behind_name(wait, p.point, next.point, names.others);
 }
 
-// What the thread did before its first point in the wait is known if it was at that op already, or tells when it waits.
+// The thread's work before the first point in the wait is known in two cases: the thread was already at this op, or the
+// thread tells when it waits.
 bool WaitCuts::by_thread(Attribution &a, const CutWait &w) {
     const std::uint32_t host = hosts_.of_thread(w.tid, a.op->host);
     const ThreadPoints::Thread *thread = w.tid > 0 ? thread_points_.of(host, w.tid) : nullptr;
@@ -79,13 +80,13 @@ bool WaitCuts::by_thread(Attribution &a, const CutWait &w) {
     const auto last = std::lower_bound(first, all.end(), w.end_ns, earlier);
     auto arrival = last;
     while (arrival != all.end() && arrival->ts_ns == w.end_ns && !is_mine(*a.op, arrival->worked_for)) ++arrival;
-    // Without it it is another thread of that number, on another host.
+    // Without the arrival, this is another thread with the same number, on another host.
     if (first == last || arrival == all.end() || arrival->ts_ns != w.end_ns) return false;
     const std::uint32_t wait = w.stage;
     auto add = [&](std::uint32_t stage, const ThreadPoint &from, std::uint32_t to, std::int64_t end_ns) {
         add_piece(a, w, {stage, from.point, to, from.ts_ns, end_ns, true});
     };
-    const auto until = std::prev(last);  // its last point before
+    const auto until = std::prev(last);  // the thread's last point before the wait
     add(piece_name(*a.op, wait, *until, *arrival), *until, w.to, w.end_ns);
     if (last - first > kMostPieces) {
         add(names_.of_wait(wait).others, *first, until->point, until->ts_ns);

@@ -10,7 +10,7 @@
 
 namespace opline {
 
-// A wait that is to be cut.
+// A wait to cut.
 struct CutWait {
     std::uint32_t stage, kind, from, to;  // pool ids
     std::int64_t begin_ns, end_ns, tid;
@@ -20,9 +20,9 @@ class WaitCuts {
   public:
     WaitCuts(StageNames &names, const ThreadPoints &points, const Hosts &hosts)
         : names_(names), thread_points_(points), hosts_(hosts) {}
-    // Whose work ends a wait with this transition; nullptr: no batch's.
+    // The batch whose work ends a wait with this transition; nullptr: no batch.
     static const Batch *batch_of(const Attribution &, const Transition &arrives);
-    // Both add stages, the last one first. False: nothing is known, none was added.
+    // Both add stages, from the last to the first. False: nothing is known and no stage was added.
     bool by_batch(Attribution &, const CutWait &, const Batch &);
     bool by_thread(Attribution &, const CutWait &);
 
@@ -30,7 +30,7 @@ class WaitCuts {
     struct Piece {
         std::uint32_t stage, from, to;  // pool ids
         std::int64_t begin_ns, end_ns;
-        bool goes_on = false;  // with the next one, if that has its name
+        bool goes_on = false;  // continues with the next piece, if the next piece has the same name
     };
     static void add_piece(Attribution &, const CutWait &, const Piece &);
     std::uint32_t piece_name(const Op &, std::uint32_t wait, const ThreadPoint &, const ThreadPoint &next);

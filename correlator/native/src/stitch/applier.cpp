@@ -42,7 +42,7 @@ void Applier::apply(Passage &p) {
     keys_.release(p.bp, p.ev, p.who, &op);
 }
 
-// Further keys of the event name other ops: they are parts of this one, or the keys are in conflict.
+// Further keys of the event name other ops. Either these ops are parts of `op`, or the keys contradict each other.
 void Applier::unite_others(Passage &p) {
     Op *&op = p.found.op;
     for (const std::uint64_t ref : resolver_.others()) {
@@ -86,11 +86,11 @@ void Applier::join(Passage &p) {
         p.t.spaces |= use.spaces;
         joins_.wait_under(*found.op, key);
     }
-    if (!p.bp.meet.empty() || !resolver_.others().empty())  // the joint may have made it another op's child
+    if (!p.bp.meet.empty() || !resolver_.others().empty())  // the joint may have made the op a child of another op
         if (const auto target = ops_.resolve(found.ref); target.op) found.child = target.child;
 }
 
-// Whether the point ends its op.
+// Whether the point ends the op.
 bool Applier::ends(const Passage &p) const {
     if (p.found.child != 0 || (p.spec.role != Role::kEnd && p.spec.role != Role::kSoftEnd)) return false;
     const auto &classes = p.spec.end_of;

@@ -6,8 +6,8 @@
 namespace opline {
 namespace {
 
-// Done I/Os that a queue keeps for the call that takes them. A queue from which nothing was ever taken has fewer: the
-// trace may not show the call at all.
+// Limit of the done I/Os kept in a queue until a call takes the completions. The limit is lower before the first taken
+// completion: perhaps the trace never shows such calls.
 constexpr std::size_t kUntaken = 1u << 14, kUntakenAtFirst = 1u << 12;
 constexpr std::size_t kQueuesKept = 1u << 10;
 
@@ -28,7 +28,7 @@ std::uint32_t AsyncIos::class_of_io(std::uint32_t base, IoKind kind) {
     return *id;
 }
 
-// The entry of a call: of one that queues I/Os, of one that waits for them, or of both.
+// The entry of a call: the call queues I/Os, waits for I/Os, or does both.
 void AsyncIos::enter_call(Passage &p, Op *head) {
     const BoundPoint &bp = p.bp;
     leave_call(p.ts);
@@ -107,8 +107,8 @@ Op &AsyncIos::begin_told(Passage &p) {
     return op;
 }
 
-// Each bio of a call that announced several I/Os is another I/O's, but for the further bios of a large one. A file
-// system's metadata is read for the I/O that comes.
+// A call announced several I/Os: each bio begins a new I/O, except the further bios of a large I/O. A read of a file
+// system's metadata belongs to the next I/O.
 Op *AsyncIos::io_of_bio(IoCall &call, const Bio &bio) {
     const bool data = bio.nr_sectors > 0 && bio.sector != kNoSector && (bio.rwbs & rwbs::kMeta) == 0;
     if (data && call.has_bio && call.ops.size() < call.announced && !call.last.continued_by(bio)) another_io(call);
@@ -135,7 +135,7 @@ void AsyncIos::bio_opened(std::uint64_t ref) {
     if (!op || !op->io.is_io || op->io.told) return;
     ++op->io.open_bios;
     if (!op->io.done || op->state != OpState::kOpen) return;
-    op->io.done = false;  // it goes on in another bio
+    op->io.done = false;  // the I/O continues in another bio
     if (IoQueue *q = io_queues_.find(op->io.queue))
         q->done.erase(std::remove(q->done.begin(), q->done.end(), ref), q->done.end());
 }
@@ -160,7 +160,7 @@ void AsyncIos::bio_done(const Bio &bio) {
     IoLife &io = op->io;
     if (bio.complete_ns != kNoTime) io.done_ns = std::max(io.done_ns, bio.complete_ns);
     if (io.open_bios > 0) --io.open_bios;
-    if (io.ring && !io.data) return;  // what it read to find its place
+    if (io.ring && !io.data) return;  // a read of metadata, to find the place of the data
     if (io.open_bios == 0 && !io.lost && !io.done && io.done_ns != kNoTime && op->state == OpState::kOpen)
         io_done(*op, io.done_ns);
 }
@@ -174,8 +174,8 @@ void AsyncIos::io_done(Op &op, std::int64_t done_ns, std::int64_t posted) {
         return;
     }
     IoQueue &q = io_queues_[op.io.queue];
-    // Where completions can be taken without a call, and calls do not say how many were, only a call that waits now is
-    // known to take this one.
+    // An application can take completions without a call. Without the count of taken completions (`counted`), opline
+    // knows the taker of this completion only if a call waits now.
     const bool counted = q.taken && posted >= 0;
     if (!counted && (op.io.ring ? q.waiting == 0 : q.unseen)) {
         end_at_completion(op);
@@ -188,10 +188,10 @@ void AsyncIos::io_done(Op &op, std::int64_t done_ns, std::int64_t posted) {
     }
 }
 
-// With `returned`, the last call before which the application did not take the completion: not before its return.
+// `returned`: the last call with this completion still untaken; the op ends at the call's return or later.
 void AsyncIos::end_at_completion(Op &op, const Transition *returned) {
     if (!op.io.own && !op.io.ring) ++s_.counts.reaps_unseen;
-    if (op.bios == 0 && !op.io.told) {  // nothing was queued: it was done when the call that queued it returned
+    if (op.bios == 0 && !op.io.told) {  // no bio was queued: the I/O was done at the return of the submitting call
         end_io(op, op.transitions.last_ns(), op.transitions.last_order());
         return;
     }
@@ -224,8 +224,9 @@ void AsyncIos::complete_all(IoQueue &q) {
     q.done.clear();
 }
 
-// `count` I/Os end here: those that the call names, and of those that it does not, or whose names are not known, the
-// first done first. What is more than are known were queued before the trace, or by a call that has not returned.
+// `count` I/Os end here: first the I/Os with the names in `names`; then, for unnamed completions or unknown names, the
+// I/Os in order of completion. A surplus belongs to I/Os queued before the trace, or queued by a call still without
+// return.
 bool AsyncIos::reap(IoQueue &q, std::int64_t count, std::vector<std::uint64_t> names, Transition t) {
     t = taken_at(t, reaped_);
     const bool more = !names.empty() && static_cast<std::int64_t>(names.size()) < count;
@@ -249,14 +250,14 @@ bool AsyncIos::reap(IoQueue &q, std::int64_t count, std::vector<std::uint64_t> n
     return taken > 0;
 }
 
-// The call returned: it queued `count` I/Os. Those that queued no bio are known by their number alone.
+// The call returned after queueing `count` I/Os. Only this number tells of I/Os without a bio.
 void AsyncIos::close_submit(IoCall &call, std::int64_t count, const Transition &t) {
     if (call.told) {
         for (const auto ref : call.ops)
             if (Op *op = ops_.find(ref); op && op->state == OpState::kOpen) lives_.add_transition(*op, t);
         return;
     }
-    // Where some have queued bios and others have not, nobody knows which.
+    // If only some of the I/Os have bios, the trace does not say whose names these are.
     const bool names_sure = !call.has_bio || static_cast<std::int64_t>(call.ops.size()) == count;
     while (static_cast<std::int64_t>(call.ops.size()) < count && call.ops.size() < call.announced) another_io(call);
     IoQueue &q = io_queues_[call.queue];
@@ -267,7 +268,7 @@ void AsyncIos::close_submit(IoCall &call, std::int64_t count, const Transition &
         const auto order = lives_.add_transition(*op, t);
         if (op->state != OpState::kOpen) continue;
         if (op->bios == 0 && static_cast<std::int64_t>(i) >= count)
-            end_io(*op, t.ts_ns, order);  // refused: the call is all that there is
+            end_io(*op, t.ts_ns, order);  // refused: the I/O consists of the call alone
         else if (call.ring && !op->io.done) q.in_flight.push_back(call.ops[i]);
     }
     if (call.ring) {
@@ -310,13 +311,13 @@ Fate AsyncIos::return_from_call(Passage &p) {
     }
     if (call->waits) --q.waiting;
     if (call->waits && q.taken) {
-        any = true;  // what it took, the next call says
+        any = true;  // the next call tells how many completions this call took
     } else if (call->waits) {
         const bool all = p.spec.ios.reaped == "*";
         const std::int64_t count = all ? static_cast<std::int64_t>(q.done.size()) : number_in(p.ev, bp.ios_reaped, 0);
         if (count > 0) q.reap_seen = true, q.unseen = false;
         any = reap(q, count, names_in(p.ev, bp.ios_names), t) || any;
-        // Of a call that submits and waits the kernel tells an error only where it submitted nothing.
+        // A call can submit and wait. The kernel then returns an error only if the call submitted nothing.
         const std::int64_t returned = number_in(p.ev, bp.ios_submitted, -1);
         const bool waited = call->submits ? returned == static_cast<std::int64_t>(call->announced) : returned >= 0;
         if (call->least > 0 && waited && !q.in_flight.empty()) end_waited_for(q, *call, t);
@@ -325,7 +326,7 @@ Fate AsyncIos::return_from_call(Passage &p) {
     return any ? Fate::kTransition : Fate::kContext;
 }
 
-// The thread does something else: the exit of its call was not seen.
+// The thread does something else: the trace does not have the exit of the call.
 void AsyncIos::leave_call(ThreadState &ts) {
     if (!ts.call) return;
     const std::unique_ptr<IoCall> call = std::move(ts.call);

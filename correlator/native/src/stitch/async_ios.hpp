@@ -14,25 +14,25 @@ class AsyncIos {
   public:
     AsyncIos(Stitching &, ThreadStates &, OpLives &, Keys &);
 
-    // Calls that queue I/Os or take their completions. head: the op of the first I/O; nullptr: the call only waits, or
-    // each of its I/Os begins with an event of its own.
+    // Calls for queueing I/Os or taking completions. head: the op of the first I/O; nullptr: the call only waits, or
+    // each I/O begins with its own event.
     void enter_call(Passage &, Op *head);
     Fate return_from_call(Passage &);
     void leave_call(ThreadState &);
-    // The op of an I/O that begins with an event of its own: in a call it began with the call, else (a kernel thread
-    // submits it) with the event.
+    // The op of an I/O with its own begin event. In a call the op begins with the call; else (submitted by a kernel
+    // thread) with the event.
     Op &begin_told(Passage &);
-    // The I/O's completion is there: the op ends, or waits for the call that takes the completion.
-    // posted: how many completions its ring has had with it; negative: not known.
+    // The I/O is complete: the op ends, or waits until a call takes the completion. posted: number of the ring's
+    // completions up to this one; negative: unknown.
     void io_done(Op &, std::int64_t done_ns, std::int64_t posted = -1);
-    // The op that owns the bio that a thread is queueing: the I/O that its call submits, else the thread's current op.
-    // nullptr: neither.
+    // The op that owns the bio in queueing by a thread: the I/O submitted by the thread's call, else the thread's
+    // current op. nullptr: neither.
     Op *op_of_bio(std::uint32_t host, const BlockEvent &, const Bio &);
-    // What becomes of the bios and requests of an op that is one I/O.
+    // Bios and requests of an op that is one I/O.
     void bio_opened(std::uint64_t op);
     void request_done(const Request &);
     void bio_done(const Bio &);
-    // Events are missing from here back: who took which completion is not known any more.
+    // Events are missing from here back: the takers of completions are unknown.
     void events_lost();
     void finish();
 

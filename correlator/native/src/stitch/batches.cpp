@@ -7,7 +7,7 @@ namespace opline {
 namespace {
 
 constexpr std::size_t kManyOrders = std::size_t{1} << 16, kManyWait = 1024;
-constexpr std::size_t kBatchWork = 1u << 14;  // points of one batch: more than that is a batch whose end nobody sees
+constexpr std::size_t kBatchWork = 1u << 14;  // points of one batch; a batch with more has lost its end
 
 }  // namespace
 
@@ -57,7 +57,8 @@ Fate Batches::work_of(Batch &batch, Passage &p) {
     return Fate::kBatch;
 }
 
-// Those of ops that have ended, or have what they needed. For ever, where no batch of the order is seen.
+// Forgets waiting ops that have ended or need nothing more of this order. Without any batch of the order, ops would
+// wait for ever.
 void Batches::forget_gone(const Key &key, Order &order) {
     auto &waiting = order.waiting;
     const auto gone = [&](std::uint64_t ref) {
@@ -69,7 +70,7 @@ void Batches::forget_gone(const Key &key, Order &order) {
     order.many = std::max(kManyWait, 2 * waiting.size());
 }
 
-// Where there are many, those that no op waits for are as if they had not been seen yet.
+// With many orders, the orders without a waiting op are forgotten: as if not seen yet.
 Batches::Order &Batches::order_at(const Key &key) {
     if (orders_.size() >= many_orders_ && !orders_.contains(key)) {
         orders_.erase_if([this](const Key &at, Order &order) {
@@ -88,7 +89,7 @@ Key Batches::order_of(const BoundPoint &bp, const Event &ev, std::uint32_t host)
     return {order.lo, order.hi};
 }
 
-// What has been reached before needs no batch any more.
+// An op needs no batch for a position already reached.
 void Batches::await(Op &op, const Passage &p) {
     const Slot &needed = p.ev.slots[p.bp.slot.needs];
     if (!needed.is_number()) return;
@@ -104,7 +105,7 @@ void Batches::await(Op &op, const Passage &p) {
     if (order.waiting.size() > order.many) forget_gone(key, order);
 }
 
-// Whoever goes on without it has had it: it was not seen.
+// The op continues, so a batch has reached the op's position. The trace does not have this batch.
 void Batches::leave(Op &op) {
     for (const auto &need : op.needs)
         if (need.sure) ++s_.counts.batches_unseen;
@@ -124,7 +125,7 @@ void Batches::cover(const std::shared_ptr<Batch> &batch) {
                   waiting.end());
 }
 
-// What its own op did while nobody said how far it reached, it did for itself.
+// No event said how far the batch reached: the owner of the batch did the work for itself.
 void Batches::keep_for_owner(const std::shared_ptr<Batch> &batch) {
     Op *op = batch->owner == 0 || batch->work.empty() ? nullptr : ops_.resolve(batch->owner).op;
     if (!op) return;
@@ -136,7 +137,8 @@ void Batches::keep_for_owner(const std::shared_ptr<Batch> &batch) {
     op->needs.erase(mine);
 }
 
-// Makes the op a member for what it needs and the batch reaches; whether something is left in that order.
+// Makes the op a member if the batch reaches the position needed by the op. Returns whether the op needs a later
+// position of this order.
 bool Batches::still_needs(Op &op, const std::shared_ptr<Batch> &batch) {
     bool left = false;
     auto &needs = op.needs;

@@ -18,9 +18,9 @@ class Batches {
     std::uint64_t next_batch() { return batch_serial_++; }
     void open(ThreadState &, const BoundPoint &, std::int64_t ts_ns, std::int64_t tid);
     void close(ThreadState &, std::int64_t ts_ns);
-    void leave_open(ThreadState &, std::int64_t ts_ns);  // whatever closes it was not seen
+    void leave_open(ThreadState &, std::int64_t ts_ns);  // the closing event is missing
     void report_open(ThreadState &);                     // at the end of the trace
-    // Of a batch that a point opens, closes, or works for: what it says before the op is known.
+    // A batch opened, closed or worked for by a point: handles what the point says before the op is known.
     void reached(Passage &);
     static bool is_full(const Batch &);
     Fate work_of(Batch &, Passage &);
@@ -33,7 +33,7 @@ class Batches {
         bool known = false;
         std::uint64_t reached = 0;
         std::vector<std::uint64_t> waiting;  // op refs
-        std::size_t many = 0;                // of them: look which are gone
+        std::size_t many = 0;                // with as many waiting ops: remove the ops that are gone
     };
     Key order_of(const BoundPoint &, const Event &, std::uint32_t host) const;
     Order &order_at(const Key &);

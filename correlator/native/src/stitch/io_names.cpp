@@ -24,8 +24,8 @@ std::vector<std::uint64_t> names_in(const Event &ev, std::int32_t slot) {
     return out;
 }
 
-// The names that a call's I/Os are going to have. An I/O that has one still was taken where the trace does not show it
-// if it is done; else the application uses the name for several at a time.
+// Reserves the names of a call's future I/Os. If a done I/O still has such a name, the application took the completion
+// without a visible call. If an I/O in flight has the name, the application uses one name for several I/Os.
 void AsyncIos::claim_names(const IoCall &call, IoQueue &q) {
     for (auto name : call.names) {
         if (name == 0 || q.in_order) continue;
@@ -43,7 +43,7 @@ void AsyncIos::claim_names(const IoCall &call, IoQueue &q) {
     }
 }
 
-// The first `count` I/Os of a call have its names, in their order; what is left of its names is nobody's.
+// The first `count` I/Os of a call get the call's names, in order. The remaining names are free.
 void AsyncIos::give_names(const IoCall &call, IoQueue &q, std::int64_t count) {
     for (std::size_t i = 0; i < call.names.size(); ++i) {
         auto *ref = q.named.find(call.names[i]);
@@ -71,7 +71,7 @@ void AsyncIos::go_by_order(IoQueue &q) {
     forget_names(q);
 }
 
-// The I/O of that name ends here, whatever the trace knows of its requests.
+// The I/O with this name ends here, even if the trace does not have the completion of its requests.
 bool AsyncIos::take_named(IoQueue &q, std::uint64_t name, const Transition &t) {
     const auto *ref = q.named.find(name);
     Op *op = ref ? ops_.find(*ref) : nullptr;
@@ -82,8 +82,7 @@ bool AsyncIos::take_named(IoQueue &q, std::uint64_t name, const Transition &t) {
     return true;
 }
 
-// So many done I/Os end here at most, the first done first. Nameless: of those that have no name and were done by
-// then.
+// At most `count` done I/Os end here, in order of completion. nameless: only I/Os without a name, done by `t`.
 std::int64_t AsyncIos::take_in_order(IoQueue &q, std::int64_t count, bool nameless, const Transition &t) {
     std::int64_t taken = 0;
     for (auto it = q.done.begin(); taken < count && it != q.done.end();) {
@@ -101,7 +100,7 @@ std::int64_t AsyncIos::take_in_order(IoQueue &q, std::int64_t count, bool namele
     return taken;
 }
 
-// A call has returned, so its I/Os have their names, or will have none: what was taken of them before.
+// A call has returned and the names of its I/Os are final. Ends the I/Os taken before this return.
 void AsyncIos::take_early(IoQueue &q) {
     for (auto &early : q.reaped_early) {
         for (auto name : std::exchange(early.names, {})) {

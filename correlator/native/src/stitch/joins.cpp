@@ -17,8 +17,8 @@ std::uint64_t spaces_carried(const Op &op) {
     return out;
 }
 
-// What the op is about, as the half that goes knows it: the server's names for what it does are nearer to the data than
-// the client's.
+// Copies the class, object and target of the op from the other half (`gone`): the server's names are nearer to the data
+// than the client's names.
 void learn_from(Op &op, const Op &gone) {
     const bool gone_knows_more = op.hard || op.op_class == 0;
     if (gone.op_class != 0 && gone_knows_more) op.op_class = gone.op_class;
@@ -34,7 +34,7 @@ void learn_from(Op &op, const Op &gone) {
     op.key_text = op.hard ? op.key_text + " " + gone.key_text : gone.key_text + " " + op.key_text;
 }
 
-// The transitions of the half that goes, as the op's, or as those of its child.
+// Moves the transitions of `gone` to the op, or to the op's child.
 void take_transitions(Op &op, const Op &gone, std::uint32_t child) {
     if (gone.hard)
         for (auto &t : op.transitions.full())
@@ -59,7 +59,7 @@ Joins::Joins(Stitching &s, OpLives &lives)
       has_soft_ends_(std::any_of(s.plan.points.begin(), s.plan.points.end(),
                                  [](const PointSpec &p) { return p.role == Role::kSoftEnd; })) {}
 
-// Two begins make two ops; a half is no older than the begin of the whole; a global key names one op only.
+// Limits: two begins make two ops; a half is no older than the begin of the whole; a global key names one op only.
 bool Joins::can_unite(const Op &a, const Op &b) const {
     if (&a == &b || (a.hard && b.hard) || (a.global_spaces & b.global_spaces) != 0) return false;
     if (a.hard && (a.begin_ns > b.begin_ns || a.state == OpState::kEnded)) return false;
@@ -67,8 +67,8 @@ bool Joins::can_unite(const Op &a, const Op &b) const {
     return true;
 }
 
-// Makes one op of two, and the other an alias of it. With `child` the softer one becomes that child of `a`.
-// The one with bios stays: its links are written already.
+// Merges two ops into one; the other ref becomes an alias. With `child` the softer op becomes this child of `a`. The op
+// with bios stays: its links are already written.
 Op &Joins::unite(Op &a, Op &b, std::uint32_t child, bool proven) {
     const bool b_stays = child == 0 && (b.bios > 0 || (a.bios == 0 && b.hard));
     Op &op = b_stays ? b : a, &gone = b_stays ? a : b;
@@ -94,7 +94,7 @@ Op &Joins::unite(Op &a, Op &b, std::uint32_t child, bool proven) {
         take_span(op, gone, offset);
     }
 
-    // What waits for either waits for both.
+    // A waiter for one of the halves waits for the whole.
     if (Op *partner = ops_.find(gone.partner); partner && partner != &op && partner != &gone) {
         if (op.partner == 0) link_partners(op, *partner, gone.partner_sure);
         else partner->partner = 0;
@@ -112,7 +112,7 @@ Op &Joins::unite(Op &a, Op &b, std::uint32_t child, bool proven) {
     return op;
 }
 
-// When the op of both halves begins and ends. `offset`: of the transitions of the half that goes, among the op's.
+// Begin and end of the united op. `offset`: index of gone's first transition among the op's transitions.
 void Joins::take_span(Op &op, const Op &gone, std::uint32_t offset) {
     const bool ended = op.hard     ? op.state == OpState::kEnded
                        : gone.hard ? gone.state == OpState::kEnded
@@ -150,13 +150,14 @@ void Joins::stop_waiting_at_all(Op &op) {
     op.waits.clear();
 }
 
-// nullptr: nobody waits there, or several do.
+// nullptr: no op waits under the key, or several ops.
 Op *Joins::waits_alone(const Key &key) const {
     const auto *refs = waiting_.find(key);
     return refs && refs->size() == 1 ? ops_.find(refs->front()) : nullptr;
 }
 
-// Who waits under a key, and could be one with the op. `op_waits`: the op itself does, joined already by another key.
+// The ops waiting under a key that could be one with `op`. `op_waits`: `op` itself waits, already joined by another
+// key.
 Joins::Waiters Joins::who_waits(const std::vector<std::uint64_t> &refs, const Op &op, std::uint32_t child) {
     Waiters found;
     const Op *partner = ops_.find(op.partner);
@@ -179,7 +180,7 @@ Joins::Waiters Joins::who_waits(const std::vector<std::uint64_t> &refs, const Op
     return found;
 }
 
-// A name that several processes use does not say whose it is.
+// A name used by several processes does not identify the owner.
 Op &Joins::leave_open(Op &op, const std::vector<std::uint64_t> &refs) {
     for (auto ref : refs)
         if (Op *waits = ops_.find(ref)) waits->of_several = true;
@@ -188,7 +189,7 @@ Op &Joins::leave_open(Op &op, const std::vector<std::uint64_t> &refs) {
     return op;
 }
 
-// Whether order leaves no choice among those that wait: one thread made them all, and one takes them.
+// Whether order leaves no choice among the waiting ops: one thread made all of them, and one thread takes all of them.
 bool Joins::order_is_sure(const Key &key, const Waiters &waiting, std::int64_t tid,
                           const std::vector<std::uint64_t> &refs) {
     if (takers_.size() >= kTakersKept) takers_.clear();
@@ -201,10 +202,10 @@ bool Joins::order_is_sure(const Key &key, const Waiters &waiting, std::int64_t t
     return false;
 }
 
-// `op` is the one that waits longest under the key: joined at once, or by order only, and then not before the one that
-// waits has ended (a proven joint can still part them). Returns the op that `op` is part of now.
-// With `child` the one that waits becomes a part of that child of `op`. `sure`: order leaves no choice, as one op
-// waited alone, or one thread made all that waited and one thread takes them.
+// Meets the op that waits longest under the key. Joins both at once; or, by order only, marks both as partners and
+// joins them after the end of the waiting op (until then a proven joint can part them). Returns the op with `op` as a
+// part. With `child` the waiting op becomes a part of this child of `op`. `sure`: order leaves no choice: one op waited
+// alone, or one thread made all waiting ops and one thread takes them.
 Op &Joins::meet(Op &op, std::uint32_t child, const Key &key, bool by_order, std::int64_t tid, bool &sure) {
     auto *refs = waiting_.find(key);
     if (!refs) return op;
@@ -216,7 +217,7 @@ Op &Joins::meet(Op &op, std::uint32_t child, const Key &key, bool by_order, std:
     }
     Op *first = waiting.first;
     if (!first) return op;
-    if (!by_order && child == 0 && !waiting.one_process) {  // order says whose it is, if it says the same
+    if (!by_order && child == 0 && !waiting.one_process) {  // order names the half, if both sides agree
         if (!waiting.ordered) return leave_open(op, *refs);
         first = waiting.ordered;
     }
@@ -232,7 +233,7 @@ Op &Joins::meet(Op &op, std::uint32_t child, const Key &key, bool by_order, std:
         sure = one_thread;
         return op;
     }
-    // Whoever order had put together with either of them is left to the other.
+    // Order may have given other partners to both halves. These two partners now belong together.
     Op *of_op = ops_.find(op.partner), *of_first = ops_.find(first->partner);
     const bool was_sure = op.partner_sure && first->partner_sure;
     if (of_op && of_op != first) {
@@ -259,7 +260,8 @@ void Joins::part(Op &op) {
     op.partner = 0;
 }
 
-// Order's word is taken now: nothing has contradicted it, unless the half that it found has not ended yet.
+// Joins the partner found by order, as nothing contradicted the order. A partner without an end by now is a
+// contradiction.
 Op &Joins::join_partner(Op &op, std::int64_t now_ns) {
     Op *partner = ops_.find(op.partner);
     if (!partner) return op;

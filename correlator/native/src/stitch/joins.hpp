@@ -26,11 +26,11 @@ class Joins {
     void part(Op &);
 
   private:
-    // Who waits under a key and could be one with an op: the one that waits longest, and the one that order says.
+    // Ops waiting under a key that could be one with an op: the op that waits longest, and the op chosen by order.
     struct Waiters {
         Op *first = nullptr, *ordered = nullptr;
         bool several = false, one_thread = true, one_process = true;
-        bool op_waits = false;  // the op itself does
+        bool op_waits = false;  // the op itself waits
     };
     Waiters who_waits(const std::vector<std::uint64_t> &refs, const Op &, std::uint32_t child);
     Op &leave_open(Op &, const std::vector<std::uint64_t> &refs);
@@ -44,7 +44,7 @@ class Joins {
     OpTable &ops_;
     bool has_soft_ends_;                                         // the model has some
     FlatMap<Key, std::vector<std::uint64_t>, KeyHash> waiting_;  // op refs, the longest first
-    // Who takes them out of their order, by key: one thread, or -2 for several, which keep no order among themselves.
+    // By key: the thread that takes waiting ops out of order; -2: several threads, without an order among them.
     FlatMap<Key, std::int64_t, KeyHash> takers_;
 };
 

@@ -38,8 +38,7 @@ struct KeyBuilder {
         if (s.kind == Slot::Kind::kString) add(s.str());
         else add(s.bits());
     }
-    // Both halves of the product in one: every bit of the result depends on every bit of a (wyhash's step, final
-    // version 4).
+    // Folds the 128-bit product: every bit of the result depends on every bit of a (step of wyhash, final version 4).
     static std::uint64_t folded(std::uint64_t a, std::uint64_t b) {
         const auto product = static_cast<unsigned __int128>(a) * b;
         return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
@@ -54,9 +53,9 @@ struct KeyBuilder {
     }
 };
 
-constexpr std::uint64_t kOneNumber = 0;  // Key::hi of a fact that is one integer: it stands for itself
+constexpr std::uint64_t kOneNumber = 0;  // Key::hi of a fact with one integer: Key::lo is the integer itself
 
-// What a key begins with: its space, and its scope.
+// The begin of a key: space and scope.
 [[gnu::always_inline]] inline KeyBuilder seeded_key(const BoundKey &use, const ThreadId &who) {
     const std::int64_t id = use.scope == KeyScope::kProcess ? who.pid : use.scope == KeyScope::kThread ? who.tid : 0;
     const std::uint32_t life = KeyBuilder::life_of(use.scope, who);

@@ -51,15 +51,15 @@ void Keys::append_key_text(const BoundKey &use, const Event &ev, std::string &ou
     }
 }
 
-// Adds the key to those that the op is shown with, one per space.
+// Adds the key to the key text of the op, one key per space.
 void Keys::name_op(Op &op, const BoundKey &use, const Event &ev) const {
     if (!with_key_texts_ || op.key_text.find(s_.plan.key_spaces[use.space].name + "=") != std::string::npos) return;
     if (!op.key_text.empty()) op.key_text += ' ';
     key_text(use, ev, op.key_text);
 }
 
-// A key of that space names `op` now, a new generation of what it named. Where its end would find that one by it, its
-// last soft end must do.
+// A key of the space names `op` from now on; before, the key named another op. If the end of the other op needs the
+// key, the other op ends at its last soft end.
 void Keys::taken_over(std::uint64_t named, const Op &op, std::uint32_t space) {
     Op *before = ops_.find(named);
     if (!before) return;
@@ -93,7 +93,7 @@ bool Keys::facts_known(const BoundPoint &bp, const Event &ev, const ThreadId &wh
     return true;
 }
 
-// op: that the event is about; nullptr: a batch.
+// op: the event's op; nullptr: a batch.
 void Keys::release(const BoundPoint &bp, const Event &ev, const ThreadId &who, Op *op) {
     Key key;
     if (bp.release_all != 0 && op) {
@@ -135,7 +135,7 @@ Fate Keys::learn(const BoundPoint &bp, const PointSpec &spec, const Event &ev, c
     return Fate::kContext;
 }
 
-// Those of an op that settles that still name it.
+// Removes the keys of a settling op, as far as the keys still name the op.
 void Keys::forget(const Op &op) {
     for (const Key &key : op.keys) {
         std::uint64_t *named = keys_.find(key);

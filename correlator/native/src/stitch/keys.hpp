@@ -22,7 +22,7 @@ class Keys {
     bool facts_known(const BoundPoint &, const Event &, const ThreadId &) const;
     Fate learn(const BoundPoint &, const PointSpec &, const Event &, const ThreadId &);
 
-    // The ref of an op, or of an alias, that the key names; nullptr: the key names nothing. Valid until the next key.
+    // The ref of the op or alias named by the key; nullptr: the key names nothing. Valid until the next key.
     const std::uint64_t *find(const Key &key) const { return keys_.find(key); }
     bool has_settled(const Key &key) { return settled_keys_.contains(key); }
     void bind(Op &op, std::uint64_t ref, std::uint32_t space, const Key &key) {
@@ -36,8 +36,8 @@ class Keys {
     }
     void bind_batch(Batch &, const Key &);
     void release(const BoundPoint &, const Event &, const ThreadId &, Op *);
-    void forget(const Op &);     // it settles
-    void forget_batch(Batch &);  // it closes
+    void forget(const Op &);     // the op settles
+    void forget_batch(Batch &);  // the batch closes
     bool owns_all_keys_lost(const Op &) const;
 
     void key_text(const BoundKey &use, const Event &ev, std::string &out) const {
@@ -57,8 +57,8 @@ class Keys {
     FlatMap<Key, Key, KeyHash> facts_;
     SettledKeys<Key, KeyHash> settled_keys_;
     bool with_key_texts_ = true;
-    std::uint64_t end_spaces_ = 0;   // key spaces by which an end finds its op
-    std::uint64_t lent_spaces_ = 0;  // of which a point takes back whatever names its op
+    std::uint64_t end_spaces_ = 0;   // key spaces used by ends to find the op
+    std::uint64_t lent_spaces_ = 0;  // key spaces with points that take back all keys lent to the op
 };
 
 inline KeyState Keys::key_of(const BoundKey &use, const Event &ev, const ThreadId &who, Key &key) const {

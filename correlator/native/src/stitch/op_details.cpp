@@ -10,7 +10,7 @@ OpDetails::OpDetails(Stitching &s, OpLives &lives) : s_(s), lives_(lives) {
         name_file(f.host != 0 ? f.host : FileNames::kAnyHost, f.dev, f.inode, s.strings.intern(f.path));
 }
 
-// The point's name with the field's value in it.
+// The point's name, with the field's value inserted.
 std::uint32_t OpDetails::point_name(BoundPoint &bp, const PointSpec &spec, const Slot &value) {
     const bool is_text = value.kind == Slot::Kind::kString;
     if (is_text)
@@ -39,11 +39,11 @@ void OpDetails::decorate(Op &op, const Passage &p) {
     }
     if (bp.slot.offset != kNoSlot && ev.slots[bp.slot.offset].is_number()) {
         op.offset_bytes = ev.slots[bp.slot.offset].i;
-        op.has_offset = op.offset_bytes >= 0;  // below: its file has no places (a pipe, a socket)
+        op.has_offset = op.offset_bytes >= 0;  // negative: the file has no places (a pipe, a socket)
     }
     if (bp.slot.length != kNoSlot && ev.slots[bp.slot.length].is_number()) {
         const std::int64_t bytes = ev.slots[bp.slot.length].i;
-        op.failed = op.failed || (bytes < 0 && p.spec.role == Role::kEnd);  // it is what a call returned
+        op.failed = op.failed || (bytes < 0 && p.spec.role == Role::kEnd);  // negative: the error returned by the call
         if (bytes >= 0) op.length_bytes = bytes;
         op.has_length = (op.has_length || bytes >= 0) && !op.failed;
     }
@@ -51,7 +51,8 @@ void OpDetails::decorate(Op &op, const Passage &p) {
     if (bp.of_files) decorate_with_file(op, p);
 }
 
-// Whose it is and what it is about, of what was told by now: a recorder tells who runs already when it has begun.
+// Owner and object of the op, from facts told until now: a recorder tells the running processes only after the
+// recording's begin.
 void OpDetails::name_late(Op &op, std::int64_t first_tid) {
     if (op.cgroup == 0) op.cgroup = s_.identities.cgroups.of_thread(op.host, op.pid, first_tid);
     if (!with_objects_ || !op.object.empty() || op.inode == 0) return;
@@ -89,7 +90,7 @@ void OpDetails::decorate_with_file(Op &op, const Passage &p) {
         op.target_host = p.who.host;
     }
     if (spec.in_flight == IoWindow::kBegin && !op.io_open &&
-        op.has_offset) {  // the length may be what the call returns
+        op.has_offset) {  // the length may be the return value of the call
         lives_.open_io_window(op, p.who.host);
     } else if (spec.in_flight == IoWindow::kEnd && op.io_open) {
         lives_.close_io_window(op);

@@ -12,13 +12,13 @@ class OpDetails {
 
     void skip_objects() { with_objects_ = false; }
     void keep_objects() { with_objects_ = true; }
-    // The file has that path (pool id) from here on.
+    // From now on the file has this path (pool id).
     void name_file(std::uint32_t host, std::uint32_t dev, std::uint64_t inode, std::uint32_t path) {
         file_names_.name(host, dev, inode, path);
     }
     std::uint32_t point_name(BoundPoint &, const PointSpec &, const Slot &value);
     void decorate(Op &, const Passage &);
-    void name_late(Op &, std::int64_t first_tid);  // of an op that settles
+    void name_late(Op &, std::int64_t first_tid);  // for a settling op
 
   private:
     void decorate_with_file(Op &, const Passage &);

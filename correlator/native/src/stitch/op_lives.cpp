@@ -3,7 +3,7 @@
 
 namespace opline {
 
-// The child's ref: what is bound to it is the child's.
+// Returns the child's ref: keys bound to this ref belong to the child.
 std::uint64_t OpLives::begin_child(Op &op, std::uint32_t parent, std::uint32_t &child) {
     op.parents.push_back(parent);
     child = static_cast<std::uint32_t>(op.parents.size());
@@ -14,7 +14,7 @@ std::uint64_t OpLives::begin_child(Op &op, std::uint32_t parent, std::uint32_t &
     return op_ref(alias);
 }
 
-// There is no room for another one. Cannot happen below 16 M ops in flight; keeps the reference's 24 bits honest.
+// Makes room for another op. Cannot happen below 16 M ops in flight; keeps the 24 bits of a reference correct.
 void OpLives::evict_oldest() {
     Op *oldest = nullptr;
     ops_.for_each_live([&](Op &op) {
@@ -40,7 +40,7 @@ void OpLives::end_sync(Op &op, std::int64_t ts_ns) {
     op.sync_ns = kNoTime;
 }
 
-// The thread does something else: its sync is over, and its end was not seen.
+// The thread does something else: its sync is over, and the end event is missing.
 void OpLives::leave_sync(ThreadState &ts, const Op &next) {
     if (ts.syncing == 0) return;
     Op *op = ops_.find(ts.syncing);
@@ -49,7 +49,7 @@ void OpLives::leave_sync(ThreadState &ts, const Op &next) {
     if (op) end_sync(*op, kNoTime);
 }
 
-// Older than the oldest op nobody asks for.
+// No op asks for points before the begin of the oldest op.
 void OpLives::keep_thread_point(std::uint32_t host, std::int64_t tid, const ThreadPoint &p) {
     if (thread_points_.many()) {
         std::int64_t oldest = p.ts_ns;
@@ -78,8 +78,8 @@ void OpLives::end_op(Op &op, std::int64_t ts_ns, std::uint32_t order) {
     if (ended_.size() == 1) next_settles();
 }
 
-// Of an op that a soft begin made this is the end, until a later one comes. Of another it is where it ended at the
-// latest, should its end never come.
+// An op of a soft begin ends here, until a later soft end comes. Any other op has this as its latest end, if its end
+// event never comes.
 void OpLives::soften_end(Op &op, std::int64_t ts_ns, std::uint32_t order) {
     if (op.has_soft_end && ts_ns < op.soft_end_ns) return;
     op.has_soft_end = true;
@@ -88,7 +88,7 @@ void OpLives::soften_end(Op &op, std::int64_t ts_ns, std::uint32_t order) {
     if (!op.hard) end_op(op, ts_ns, order);
 }
 
-// The bytes in flight of the half that goes are the op's.
+// The op takes over the bytes in flight of `gone`.
 void OpLives::take_window(Op &op, std::uint64_t ref, std::uint64_t gone_ref) {
     auto it = std::find(io_windows_.begin(), io_windows_.end(), gone_ref);
     if (op.io_open) {

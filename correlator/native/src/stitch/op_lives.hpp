@@ -13,17 +13,17 @@ namespace opline {
 
 class OpLives {
   public:
-    // settle: settles an op at once, should there be no room for another one.
+    // settle: settles an op at once, if there is no room for another op.
     OpLives(Stitching &s, std::function<void(Op &)> settle) : s_(s), settle_(std::move(settle)) {}
 
     OpTable &ops() { return ops_; }
     // Ops between their io begin and io end points.
     const std::vector<std::uint64_t> &io_windows() const { return io_windows_; }
-    // For which op threads worked; empty where no stage is cut by it.
+    // The ops that threads worked for; empty if no stage is cut by such points.
     const ThreadPoints &thread_points() const { return thread_points_; }
     void thread_ended(std::uint64_t key) { thread_points_.ended(key); }
 
-    // `bio`: of a bio that is an op of its own.
+    // `bio`: the op is a bio of its own.
     Op &new_op(std::uint32_t host, std::int32_t pid, std::int64_t tid, std::int64_t begin_ns, bool bio = false) {
         if (ops_.full()) evict_oldest();
         Op &op = ops_.create();
@@ -58,7 +58,7 @@ class OpLives {
     // Ops that ended, in order of the end events: (end, op ref).
     bool any_ended() const { return !ended_.empty(); }
     std::pair<std::int64_t, std::uint64_t> take_ended();
-    // Past it the first of them settles.
+    // After this time the first ended op settles.
     std::int64_t settles_ns() const { return settles_ns_; }
 
   private:

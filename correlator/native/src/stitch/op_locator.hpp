@@ -26,7 +26,7 @@ class OpLocator {
     // nullptr: the op has settled.
     Op *find(std::uint64_t ref) const { return lives_.ops().find(ref); }
     const std::vector<std::uint64_t> &io_windows() const { return lives_.io_windows(); }
-    // What the thread works for: an op, else its open batch, else nothing.
+    // The work of the thread: an op, else the open batch, else nothing.
     Op *current_op(std::uint32_t host, std::int64_t tid) { return threads_.current_op(host, tid); }
     std::shared_ptr<Batch> current_batch(std::uint32_t host, std::int64_t tid) {
         return threads_.current_batch(host, tid);
@@ -36,7 +36,7 @@ class OpLocator {
     Op *own_op(std::uint32_t host, const BlockEvent &ev, const Bio &bio) { return own_bios_.op_of(host, ev, bio); }
     std::uint64_t next_batch() { return batches_.next_batch(); }
     bool owns_all_keys_lost(const Op &op) const { return keys_.owns_all_keys_lost(op); }
-    // A thread of the op is not known in the root PID namespace: nothing of its block requests is.
+    // A thread of the op has no known number in the root PID namespace: the op's block requests are unknown.
     bool has_untold_thread(const Op &op) const {
         const Threads &known = s_.identities;
         return known.untold(op.pid) || (!op.transitions.empty() && known.untold(op.transitions.first_tid()));

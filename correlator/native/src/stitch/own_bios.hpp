@@ -16,8 +16,8 @@ class OwnBios {
           queued_(s.strings.intern("queued")),
           event_(s.strings.intern("block_bio_queue")) {}
 
-    // The op of a bio that is queued: a new one, or, of the further bios of a large I/O, that of the bio before.
-    // nullptr: it is none.
+    // The op of a queued bio: a new op, or, for the further bios of a large I/O, the op of the bio before. nullptr: the
+    // bio is no op.
     Op *op_of(std::uint32_t host, const BlockEvent &, const Bio &);
 
   private:

@@ -11,7 +11,7 @@ class OwnRequests {
   public:
     OwnRequests(Stitching &s, OpLives &lives) : s_(s), lives_(lives), threads_(s.strings, s.plan.requests) {}
 
-    // The op of a request that is finished: from its first known step to its completion. nullptr: it is none.
+    // The op of a finished request: from the first known step to the completion. nullptr: the request is no op.
     Op *op_of(std::uint32_t host, const Request &);
 
   private:

@@ -14,7 +14,7 @@ class OwnThreads {
   public:
     OwnThreads(StringPool &strings, const std::vector<BiosSpec> &specs) : strings_(strings), specs_(specs) {}
 
-    // Which of the model's groups a thread of this name belongs to, from 1; 0: none.
+    // The model's group of threads with this name, from 1; 0: no group.
     std::uint32_t group_of(std::uint32_t comm) {
         auto [known, added] = known_.insert(comm);
         if (!added) return *known;
@@ -26,9 +26,9 @@ class OwnThreads {
         const auto found = std::find_if(specs_.begin(), specs_.end(), fits);
         return *known = found == specs_.end() ? 0 : static_cast<std::uint32_t>(found - specs_.begin()) + 1;
     }
-    // The model says that there are some.
+    // The model has groups of threads.
     bool any() const { return !specs_.empty(); }
-    // Pool id: the class that the model says of a group, and what the op does.
+    // Pool id of the op's class: the group's class in the model, and the kind of I/O.
     std::uint32_t class_of(std::uint32_t group, IoKind kind) {
         auto [id, added] = classes_.insert(std::uint64_t{group} << 32 | static_cast<std::uint32_t>(kind));
         if (added) *id = strings_.intern(specs_[group - 1].op_class + " " + std::string(io_kind_name(kind)));

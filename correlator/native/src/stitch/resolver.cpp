@@ -68,7 +68,7 @@ Fate Resolver::by_keys(Passage &p) {
     }
     if (!found.op) {
         if (p.spec.role == Role::kEnd) ++s_.counts.ends_without_op;
-        // A straggler that leaves its thread must not leave another op entered there.
+        // A late event of a thread must not stay on the stack above another op.
         const bool settled = std::any_of(unbound_.begin(), unbound_.end(),
                                          [this](const auto &use) { return keys_.has_settled(use.second); });
         return settled ? Fate::kOrphanSettled : Fate::kOrphanNoOp;
@@ -80,7 +80,7 @@ Fate Resolver::by_keys(Passage &p) {
     return Fate::kTransition;
 }
 
-// The only op that waits under one of the keys.
+// The only op waiting under one of the keys.
 void Resolver::by_sole(Passage &p) {
     Key key;
     for (auto &use : p.bp.sole) {

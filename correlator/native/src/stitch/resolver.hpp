@@ -16,7 +16,7 @@ class Resolver {
 
     // kTransition: `found` says the op.
     Fate resolve(Passage &);
-    // Of the event at hand: keys that named no op, with their spaces, and refs of further ops that keys name.
+    // For the current event: the keys without an op, with their spaces, and the refs of further ops named by keys.
     const std::vector<std::pair<std::uint32_t, Key>> &unbound() const { return unbound_; }
     const std::vector<std::uint64_t> &others() const { return others_; }
 

@@ -8,7 +8,7 @@
 
 namespace opline {
 
-// The ring's completions are in order, and so are its I/Os in `done`. A number that goes down is another ring's.
+// The ring's completions are in order, as are the I/Os in `done`. A lower number than before belongs to a new ring.
 void AsyncIos::take_up_to(IoQueue &q, std::uint32_t taken) {
     auto reaches = [](std::uint32_t number, std::uint32_t other) {
         return static_cast<std::int32_t>(number - other) >= 0;
@@ -25,9 +25,9 @@ void AsyncIos::take_up_to(IoQueue &q, std::uint32_t taken) {
     }
 }
 
-// What is in flight is what is not done; at most so many, the youngest. Of the others that the submitting thread queued
-// nothing for (a worker or the polling thread does, or the block layer later, or nobody, as the data is in memory)
-// nothing in the trace says when they are done.
+// Keeps the I/Os in flight, at most the `most` youngest. An older I/O without a bio of the submitting thread ends: no
+// event in the trace tells its completion. (A worker, the polling thread or the block layer queued the bio, or the data
+// was in memory.)
 void AsyncIos::forget_done(IoQueue &q, std::size_t most) {
     auto over = [this](std::uint64_t ref) {
         const Op *op = ops_.find(ref);
@@ -47,8 +47,8 @@ void AsyncIos::forget_done(IoQueue &q, std::size_t most) {
     q.look_at = std::max(IoQueue::kLookAtFirst, 2 * q.in_flight.size());
 }
 
-// The call returned because as many completions were there as it waited for. If no more I/Os were in flight, all of
-// them are done by now.
+// The call returned because the awaited number of completions was there. If no more I/Os were in flight, all of them
+// are done by now.
 void AsyncIos::end_waited_for(IoQueue &q, const IoCall &call, Transition t) {
     forget_done(q, IoQueue::kMostInFlight);
     if (static_cast<std::int64_t>(q.in_flight.size()) > call.least) return;

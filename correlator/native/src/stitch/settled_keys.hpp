@@ -35,7 +35,7 @@ class SettledKeys {
   private:
     std::vector<Key> ring_;
     std::uint64_t next_ = 0, indexed_ = 0;
-    FlatMap<Key, std::uint64_t, Hash> index_;  // → where it was added last
+    FlatMap<Key, std::uint64_t, Hash> index_;  // → place of the last addition
 };
 
 }  // namespace opline

@@ -5,8 +5,8 @@
 
 namespace opline {
 
-// The first of the ended ops, if that is where it ended: a soft end can have moved on, and what ended may have been
-// found to be a part of something that goes on.
+// Settles the first of the ended ops if the end is still valid: a soft end can have moved, and a join can have made the
+// op a part of an open op.
 void Settling::settle_ended() {
     const auto [end_ns, ref] = lives_.take_ended();
     Op *op = ops_.find(ref);

@@ -13,13 +13,13 @@ class Settling {
     Settling(Stitching &s, OpLives &lives, Keys &keys, Joins &joins)
         : s_(s), lives_(lives), ops_(lives.ops()), keys_(keys), joins_(joins) {}
 
-    // Settles what ended more than the model's linger_ns before now.
+    // Settles the ops with an end more than the model's linger_ns before now.
     void advance(std::int64_t now_ns) {
         if (now_ns > lives_.settles_ns()) do_what_is_due(now_ns);
     }
     void settle(Op &);
-    // End of the trace: then all that ended is settled, one op at a time, until there is none left (false), and then
-    // open ops, as incomplete.
+    // End of the trace: settle all ended ops, one per call, until none is left (false); then the open ops, as
+    // incomplete.
     void last_event(std::int64_t last_ns) { last_ns_ = last_ns; }
     bool settle_next_ended();
     void settle_open();

@@ -39,8 +39,7 @@ void Stitcher::process_ended(std::int32_t pid, std::int64_t ts_ns) {
     for (const std::uint64_t key : threads_.process_ended(pid, ts_ns)) lives_.thread_ended(key);
 }
 
-// Of several points that match the first whose predicate holds, whose facts are known, and that is not optional or
-// finds its op.
+// The first matching point: the predicate holds, the facts are known, and the point is not optional or finds an op.
 BoundPoint *Stitcher::choose(BoundClass &cls, const Event &ev, const ThreadId &who, bool &broken) {
     for (auto &p : cls.points) {
         if (p.broken) broken = broken || could_hold(p, ev);
@@ -67,8 +66,7 @@ BoundPoint *Stitcher::choose(BoundClass &cls, const Event &ev, const ThreadId &w
     return t;
 }
 
-// The one way of an event of a point: its rule is chosen, its op is found (resolve), and the op gets what it says
-// (apply).
+// The one way of a point's event: choose the rule, find the op (resolve), give the op the event's data (apply).
 Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
     const Hosts &hosts = s_.identities.hosts;
     const auto pid = static_cast<std::int32_t>(hosts.thread(host, number_in(ev, cls.pid_slot, -1)));
@@ -89,25 +87,25 @@ Fate Stitcher::event(BoundClass &cls, const Event &ev, std::uint32_t host) {
     if (p.spec.message != MessageDo::kNone) tell_message(p);
     if (bp->of_call) return of_call(p);
     if (ts.call && p.spec.thread == ThreadRule::kSwitch && p.spec.ios.told == IoWindow::kNone)
-        ios_.leave_call(ts);  // its exit was not seen
+        ios_.leave_call(ts);  // the exit of the call is missing
     return p.spec.batch_do == BatchDo::kNone ? pass(p) : of_batch(p);
 }
 
-// Every message is told, also one of no op: a server that is traced alone has no op of its client's.
+// Every message is told, also a message without an op: a server traced alone has no op of its client.
 void Stitcher::tell_message(const Passage &p) const {
     Key key;
     if (keys_.key_of(p.bp.identity.front(), p.ev, p.who, key) == KeyState::kKnown)
         s_.hooks.message(p.t, p.who.host, p.spec.message, key);
 }
 
-// Of a call that waits for I/Os, or returns from queueing them or waiting for them.
+// A call that waits for I/Os, or returns after queueing I/Os or waiting for I/Os.
 Fate Stitcher::of_call(Passage &p) {
     if (!p.bp.ios_wait && !p.bp.ios_submit) return ios_.return_from_call(p);
     ios_.enter_call(p, nullptr);
     return Fate::kContext;
 }
 
-// What has to do with its thread's batch: it may open one before and close it afterwards.
+// Acts on the thread's batch: opens a batch before the point, or closes the batch after the point.
 Fate Stitcher::of_batch(Passage &p) {
     const BatchDo does = p.spec.batch_do;
     const bool reaches = p.bp.slot.reaches != kNoSlot;
@@ -139,7 +137,7 @@ void Stitcher::last_event(std::int64_t last_ns) {
     ios_.finish();
 }
 
-// Whether something finds an op or a batch for the point: its first key, or its thread where it has none.
+// Whether an op or a batch can be found for the point: by the first key, or, without keys, by the thread.
 bool Stitcher::finds(const BoundPoint &bp, const Event &ev, const ThreadId &who) {
     Key key;
     if (!bp.find.empty()) {
@@ -154,18 +152,18 @@ bool Stitcher::finds(const BoundPoint &bp, const Event &ev, const ThreadId &who)
     const BatchDo does = s_.plan.points[bp.spec].batch_do;
     if (does != BatchDo::kWork && does != BatchDo::kOpenOrWork && does != BatchDo::kClose)
         return threads_.current_op(who.host, who.tid) != nullptr;
-    // Work of a batch, and its end, are found on a thread that has one open; where nothing opens it, also on one that
-    // has worked for one before.
+    // Work and end of a batch need a thread with an open batch. If the model has no opening point, the thread needs
+    // work done before.
     const ThreadState *ts = threads_.find(who.host, who.tid);
     if (ts && ts->batch) return ts->batch->space == bp.batch_space;
     return ts && does != BatchDo::kWork && !ts->done.empty();
 }
 
-// Events that are about no op: they tell something about their thread, or about a value.
+// Events without an op: facts about the thread, or about a value.
 Fate Stitcher::note(const BoundPoint &bp, const Event &ev, ThreadState &ts, const ThreadId &who) {
     const PointSpec &spec = s_.plan.points[bp.spec];
     if (bp.mark != 0) {
-        if (bp.mark == awake_) ts.marks.clear();  // what it did before it waited is done
+        if (bp.mark == awake_) ts.marks.clear();  // forgets the marks made before the thread waited
         if (auto *marked_ns = ts.marked_ns(bp.mark)) *marked_ns = ev.ts_ns;
         else ts.marks.emplace_back(bp.mark, ev.ts_ns);
         if (s_.plan.behind && bp.mark == awake_ && !spec.aside)

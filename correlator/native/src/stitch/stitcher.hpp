@@ -20,15 +20,15 @@ class Stitcher {
     Stitcher(const Stitcher &) = delete;
 
     Fate event(BoundClass &, const Event &, std::uint32_t host);
-    // Settles what ended more than linger_ns before now.
+    // Settles the ops with an end more than linger_ns before now.
     void advance(std::int64_t now_ns) { settling_.advance(now_ns); }
-    // No texts that only the table of ops shows.
+    // Skips texts needed only by the table of ops.
     void skip_texts() {
         keys_.skip_texts();
         details_.skip_objects();
     }
-    void last_event(std::int64_t last_ns);  // the trace ends: settling() has what is left
-    // The thread has ended, and another one has its number: what it worked for is not the other's.
+    void last_event(std::int64_t last_ns);  // the trace ends: settling() has the remaining ops
+    // The thread has ended, and a new thread has the same number: the old thread's work is not the new thread's.
     void forget_thread(std::uint32_t host, std::int64_t tid, std::int64_t now_ns);
     void thread_ended(std::uint32_t host, std::int64_t tid, std::int64_t ts_ns);
     void process_ended(std::int32_t pid, std::int64_t ts_ns);

@@ -8,7 +8,7 @@ constexpr std::size_t kThreadDepth = 64;
 
 }  // namespace
 
-// Something that has not settled names the thread.
+// Something unsettled refers to the thread.
 bool ThreadStates::needed(ThreadState &ts) {
     const auto live = [this](std::uint64_t ref) { return ref != 0 && ops_.find(ref) != nullptr; };
     return ts.batch || ts.call || live(ts.syncing) || (ts.own && live(ts.own->op)) || current(ts).op;
@@ -37,7 +37,7 @@ std::vector<std::uint64_t> ThreadStates::forget_ended() {
         else still.processes[ts.last_pid] = *process_ns;
     });
     for (const std::uint64_t key : gone) threads_.erase(key);
-    recent_ = {};  // the others may have moved
+    recent_ = {};  // the other states may have moved
     ended_ = std::move(still);
     look_at_ = kEnded + 2 * ended_.size();
     return gone;
@@ -53,7 +53,7 @@ FoundOp ThreadStates::current(ThreadState &ts) {
     while (!stack.empty()) {
         const auto target = ops_.resolve(stack.back().ref);
         if (target.op) return {target.op, target.child, stack.back().ref, stack.back().spaces};
-        stack.pop_back();  // settled while the thread never said that it left
+        stack.pop_back();  // settled, although the thread never left
     }
     return {};
 }
@@ -68,11 +68,11 @@ void ThreadStates::apply(ThreadState &ts, ThreadRule rule, const FoundOp &found)
     case ThreadRule::kNone: return;
     case ThreadRule::kSwitch: ts.stack.clear(); [[fallthrough]];
     case ThreadRule::kEnter:
-        if (ts.stack.size() >= kThreadDepth) ts.stack.erase(ts.stack.begin());  // a model that never leaves
+        if (ts.stack.size() >= kThreadDepth) ts.stack.erase(ts.stack.begin());  // a model without leaving points
         if (ts.stack.empty() || ts.stack.back().ref != found.ref) ts.stack.push_back({found.ref, found.spaces});
         return;
     case ThreadRule::kLeave:
-        // Leaving an op that is not the innermost leaves everything that was entered inside it.
+        // Leaving an outer op also leaves all ops entered after it.
         for (std::size_t i = ts.stack.size(); i-- > 0;)
             if (ops_.find(ts.stack[i].ref) == found.op) {
                 ts.stack.resize(i);
@@ -87,7 +87,8 @@ bool ThreadStates::same_thread(std::uint32_t host, const BlockEvent &ev) const {
     if (!ts) return true;
     if (ts->pid >= 0 && ev.pid >= 0 && !s_.identities.untold(ts->pid)) return ts->pid == ev.pid;
     if (ts->comm == 0 || ev.comm == 0 || ts->comm == ev.comm) return true;
-    constexpr std::size_t kMost = 15;  // TASK_COMM_LEN of include/linux/sched.h without its 0; LTTng-UST's is longer
+    // TASK_COMM_LEN of include/linux/sched.h without the final 0; LTTng-UST has longer names
+    constexpr std::size_t kMost = 15;
     const std::string_view known = s_.strings.at(ts->comm), said = s_.strings.at(ev.comm);
     return known.substr(0, kMost) == said.substr(0, kMost);
 }

@@ -32,12 +32,12 @@ class ThreadStates {
     }
     void erase(std::uint32_t host, std::int64_t tid) {
         threads_.erase(thread_key(host, tid));
-        recent_ = {};  // the others may have moved
+        recent_ = {};  // the other states may have moved
     }
 
     std::size_t size() const { return threads_.size(); }
-    // A thread, or all threads of a process, have ended. What is known of threads goes once several have ended, where
-    // no op in memory needs it: numbers of threads come without end. The keys (thread_key) of those that have gone.
+    // A thread, or all threads of a process, have ended. After several ends, opline forgets the threads not needed by
+    // an op in memory: the numbers of threads grow without end. Returns the keys (thread_key) of the forgotten threads.
     std::vector<std::uint64_t> thread_ended(std::uint32_t host, std::int64_t tid, std::int64_t ts_ns);
     std::vector<std::uint64_t> process_ended(std::int32_t pid, std::int64_t ts_ns);
 
@@ -45,12 +45,12 @@ class ThreadStates {
     Op *current_op(std::uint32_t host, std::int64_t tid);
     std::shared_ptr<Batch> current_batch(std::uint32_t host, std::int64_t tid);
     void apply(ThreadState &, ThreadRule, const FoundOp &);
-    // Whether the points with the thread number of the block event can come from its thread. They can't if their
-    // process is another one or, where the trace has no process, the thread's name.
+    // Whether the points with the block event's thread number can come from the event's thread. They cannot if the
+    // process differs or, in a trace without processes, the thread's name.
     bool same_thread(std::uint32_t host, const BlockEvent &) const;
 
   private:
-    static constexpr std::size_t kEnded = 64;  // looking at all threads takes as long as their number
+    static constexpr std::size_t kEnded = 64;  // a look at all threads takes time in proportion to their number
 
     bool needed(ThreadState &);
     std::vector<std::uint64_t> forget_ended();
@@ -60,7 +60,7 @@ class ThreadStates {
     }
     [[gnu::noinline]] ThreadState &another_thread(std::uint32_t host, std::int64_t tid) {
         auto [state, added] = threads_.insert(thread_key(host, tid));
-        if (added) recent_ = {};  // the others may have moved
+        if (added) recent_ = {};  // the other states may have moved
         recent_[static_cast<std::size_t>(tid) % recent_.size()] = {tid, host, state};
         return *state;
     }

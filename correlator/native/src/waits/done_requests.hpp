@@ -13,22 +13,23 @@ namespace opline {
 
 struct DoneRequest {
     std::uint64_t request = 0;
-    std::int64_t queue_ns = kNoTime, issue_ns = kNoTime;     // kNoTime: not seen
-    std::int64_t getrq_ns = kNoTime, preflush_ns = kNoTime;  // of a write behind a flush: the flush is between them
-    std::int64_t done_ns = kNoTime;                          // its bios are done
-    std::uint32_t dev = 0, queue_comm = 0;                   // comm: pool id; 0: unknown
+    std::int64_t queue_ns = kNoTime, issue_ns = kNoTime;  // kNoTime: not seen
+    // for a write behind a flush: the flush ran between these two times
+    std::int64_t getrq_ns = kNoTime, preflush_ns = kNoTime;
+    std::int64_t done_ns = kNoTime;         // the request's bios are done
+    std::uint32_t dev = 0, queue_comm = 0;  // comm: pool id; 0: unknown
     std::int32_t queue_tid = -1;
 };
 
 class DoneRequests {
   public:
-    // `cpu`: on which its last completion came.
+    // `cpu`: the CPU of the request's last completion.
     void add(std::uint32_t host, std::uint32_t cpu, const DoneRequest &r) {
         ++added_;
         if (cpu != kNoCpu) insert(by_cpu_[key(host, cpu)], r);
         if (r.queue_tid > 0) insert(by_thread_[key(host, static_cast<std::uint32_t>(r.queue_tid))], r);
     }
-    // The last one that was done on that CPU, or of those that the thread queued, up to then; nullptr: none is known.
+    // The last request completed on the CPU, or queued by the thread, up to `until_ns`; nullptr: none is known.
     const DoneRequest *last_on(std::uint32_t host, std::uint32_t cpu, std::int64_t until_ns) const {
         return last(by_cpu_.find(key(host, cpu)), until_ns);
     }
@@ -45,12 +46,12 @@ class DoneRequests {
                 return all.empty();
             });
     }
-    // Some are missing: none that is known is the last.
+    // Requests are missing: no known request is surely the last.
     void lost() { by_cpu_ = {}, by_thread_ = {}; }
 
   private:
     static constexpr std::size_t kMostKept = 1u << 18;  // of a CPU or a thread
-    using Requests = std::vector<DoneRequest>;          // in the order of their ends
+    using Requests = std::vector<DoneRequest>;          // in the order of completion
     static std::uint64_t key(std::uint32_t host, std::uint32_t number) { return std::uint64_t{host} << 32 | number; }
     static Requests::const_iterator after(const Requests &all, std::int64_t ns) {
         return std::upper_bound(all.begin(), all.end(), ns,

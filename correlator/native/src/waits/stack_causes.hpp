@@ -16,7 +16,7 @@ class StackCauses {
         const auto word = [&](const std::string &text) { return text.empty() ? 0 : strings.intern(text); };
         stacks_[key(spec.host, spec.number)] = {word(spec.cause), word(spec.end), spec.vague};
     }
-    // The cause of a wait with these stacks of a host (-1: none): pool id; 0: they tell nothing.
+    // The cause of a wait with these stacks of a host (-1: none): pool id; 0: the stacks have no cause.
     std::uint32_t of(std::uint32_t host, std::int32_t sleeper, std::int32_t waker) const {
         const Words *slept = find(host, sleeper);
         if (slept && slept->cause != 0 && !slept->vague) return slept->cause;
@@ -35,7 +35,7 @@ class StackCauses {
     const Words *find(std::uint32_t host, std::int32_t number) const {
         if (number < 0 || stacks_.empty()) return nullptr;
         const Words *known = stacks_.find(key(host, number));
-        return known ? known : stacks_.find(key(0, number));  // of a run of one host
+        return known ? known : stacks_.find(key(0, number));  // a run with one host
     }
     FlatMap<std::uint64_t, Words> stacks_;
 };

@@ -6,12 +6,13 @@
 namespace opline {
 namespace {
 
-constexpr std::uint32_t kMostThreads = 8;         // after one another
+constexpr std::uint32_t kMostThreads = 8;         // in one chain
 constexpr std::uint64_t kMostChanges = 1u << 14;  // of threads' states, for one wait
-// A completion wakes within that time. Real devices: 20 us, emulated ones up to 300.
+// A completion wakes the waiting thread within this time. Measured: 20 us with real devices, up to 300 us with emulated
+// devices.
 constexpr std::int64_t kNear_ns = 300'000;
-constexpr std::int64_t kAtOnce_ns = 20'000;   // a thread that completes a request wakes within that
-constexpr std::int64_t kLate_ns = 1'000'000;  // an interrupt that came from elsewhere
+constexpr std::int64_t kAtOnce_ns = 20'000;   // a thread that completes a request wakes the waiter within this time
+constexpr std::int64_t kLate_ns = 1'000'000;  // for an interrupt on another CPU
 
 }  // namespace
 
@@ -60,8 +61,8 @@ WaitChains::On WaitChains::next(const On &on, std::int64_t tid, std::uint32_t co
     return {tid, comm, path_to(on.path, comm), on.depth + 1, on.certain && certain, &on, 0, on.lock};
 }
 
-// A kernel thread that was idle had no work, so the work at hand came later: up to the last such time in the interval,
-// the wait was for who gave that work. What the thread did before was for others. Gives until when.
+// An idle kernel thread has no work, so the work arrived after the last idle time in the interval: until then the wait
+// was for the thread that gave the work. Work done before was for others. Returns the end of the last idle time.
 std::int64_t WaitChains::idle(const On &on, std::int64_t begin_ns, std::int64_t end_ns) {
     ThreadSpell last{};
     std::uint64_t left = kMostChanges;
@@ -74,7 +75,7 @@ std::int64_t WaitChains::idle(const On &on, std::int64_t begin_ns, std::int64_t 
     return last.end_ns;
 }
 
-// What the thread did in the interval, all of which it needs to be explained by.
+// Explains all of the thread's time in the interval.
 void WaitChains::follow(const On &on, std::int64_t begin_ns, std::int64_t end_ns) {
     std::int64_t reached_ns = idle(on, begin_ns, end_ns);
     begin_ns = reached_ns;
@@ -110,13 +111,13 @@ const DoneRequest *WaitChains::completion(const On &on, const ThreadSpell &spell
         const bool is_own = own && own->request == last->request;
         certain = told || idle || is_own;
         if (by.from == WokenFrom::kInterrupt) return last;
-        // A thread that completes requests itself: a loop device's. Or a device that is a timer: null_blk.
+        // A thread that completes requests itself (loop device), or a device that is a timer (null_blk).
         if (told) return is_own && fits(last, kAtOnce_ns) ? last : nullptr;
         const std::int64_t since_ns = runs.since(host_, by.cpu, woken_ns);
         if (since_ns == kNoTime ? idle || is_own : since_ns <= last->done_ns) return last;
     }
     if (told && by.from != WokenFrom::kInterrupt) return nullptr;
-    // Its completion came on another CPU, or the CPU is not told.
+    // The completion came on another CPU, or the trace does not have the CPU.
     certain = false;
     if (told || idle) return fits(own, kLate_ns) ? own : nullptr;
     return by.cpu == kNoWakerCpu && fits(own, kNear_ns) ? own : nullptr;
@@ -127,7 +128,7 @@ std::uint32_t WaitChains::cause_of(const ThreadSpell &spell) const {
     return causes.of(host_, spell.by.stack, spell.by.waker_stack);
 }
 
-// The lock of the chain so far, else that for which the thread sleeps. Who wakes it from a futex held that.
+// The chain's first lock, else the lock that the thread sleeps for. With a futex, the waker held the lock.
 HeldLock WaitChains::lock_of(const On &on, const ThreadSpell &spell) const {
     const HeldLock *told = on.lock.address == 0 ? locks.of(host_, on.tid, spell.begin_ns) : nullptr;
     if (!told) return on.lock;
@@ -206,7 +207,7 @@ void WaitChains::by_request(const On &on, const DoneRequest &r, const ThreadSpel
     stretch(WaitKind::kQueue, queue_ns, flush_ns);
     stretch(WaitKind::kDevice, flush_ns, flushed_ns);
     stretch(WaitKind::kQueue, flushed_ns, issue_ns);
-    // A loop device's requests are the work of the kernel's threads, one of which completes them.
+    // Kernel threads do the work of a loop device's requests; one of these threads completes the requests.
     constexpr std::uint32_t kLoop = 7;
     const Waker &by = spell.by;
     if (r.dev >> 20 == kLoop && by.from == WokenFrom::kThread && by.tid > 0 && !on.passed(by.tid) &&
@@ -216,7 +217,7 @@ void WaitChains::by_request(const On &on, const DoneRequest &r, const ThreadSpel
     stretch(WaitKind::kCompletion, done_ns, end_ns);
 }
 
-// The thread slept before the request was made: whoever made it is what it waited for.
+// The thread slept before the request existed: the wait was for the thread that made the request.
 void WaitChains::before_request(const On &on, const DoneRequest &r, std::int64_t begin_ns, std::int64_t end_ns) {
     if (begin_ns >= end_ns) return;
     if (r.queue_tid > 0 && !on.passed(r.queue_tid) && on.depth < kMostThreads)
@@ -227,7 +228,7 @@ void WaitChains::before_request(const On &on, const DoneRequest &r, std::int64_t
 const WaitChains::WholeWait &WaitChains::whole(std::uint32_t host, std::int64_t tid, const ThreadSpell &spell,
                                                std::int64_t until_ns) {
     const bool ends = spell.end_ns != ThreadSpell::kGoesOn;
-    // Stages come in order of time: the last wait of the thread is this one, or an earlier one.
+    // Stages come in order of time: the last wait of the thread is the current wait or an earlier wait.
     auto known = std::find_if(of_op_.rbegin(), of_op_.rend(), [&](const WholeWait &w) { return w.tid == tid; });
     if (known != of_op_.rend() && known->begin_ns != spell.begin_ns) known = of_op_.rend();
     if (known != of_op_.rend() && ends) return *known;

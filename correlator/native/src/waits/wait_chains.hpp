@@ -32,24 +32,24 @@ class WaitChains {
         runs.forget_before(ns), told.forget_before(ns), locks.forget_before(ns), requests.forget_before(ns);
     }
 
-    // Of the next explain()s: they are of another op, which began then.
+    // Begins another op: the next explain()s belong to this op. begin_ns: begin of the op.
     void begin_op(std::int64_t begin_ns);
-    // Adds what the thread waited for in the interval, in order of time: parts that cover what SchedTimelines::split()
-    // says it did not run, and nothing else. Only where that knows all of the interval.
+    // Adds the thread's waits in the interval, in order of time. The parts cover exactly the time not running by
+    // SchedTimelines::split(). Adds nothing unless split() knows the whole interval.
     void explain(std::uint32_t host, std::int64_t tid, std::int64_t begin_ns, std::int64_t end_ns, std::uint32_t stage,
                  std::vector<WaitPart> &parts);
 
   private:
-    struct On {  // the thread that a chain has come to
+    struct On {  // the current thread of a chain
         std::int64_t tid;
         std::uint32_t comm, path, depth;
         bool certain;
         const On *from;                // nullptr: the op's own thread
-        std::uint32_t last_cause = 0;  // what it sleeps in, in the spell at hand
-        HeldLock lock = {};            // the first one that a thread slept for, up to this thread
+        std::uint32_t last_cause = 0;  // the cause of the thread's current sleep
+        HeldLock lock = {};            // the first lock slept for by a thread of the chain, up to this thread
         bool passed(std::int64_t other) const { return tid == other || (from && from->passed(other)); }
     };
-    struct WholeWait {  // a wait of the op at hand, which stages may cut
+    struct WholeWait {  // a whole wait of the current op; stages may cut the wait
         std::int64_t tid, begin_ns;
         std::uint64_t number;
         std::vector<WaitPart> parts;
@@ -62,7 +62,7 @@ class WaitChains {
     void by_request(const On &, const DoneRequest &, const ThreadSpell &, std::int64_t begin_ns, std::int64_t end_ns,
                     bool certain);
     void before_request(const On &, const DoneRequest &, std::int64_t begin_ns, std::int64_t end_ns);
-    // The request whose completion woke the thread; nullptr: none did, as far as is known.
+    // The request whose completion woke the thread; nullptr: no known request.
     const DoneRequest *completion(const On &, const ThreadSpell &, bool &certain) const;
     std::uint32_t cause_of(const ThreadSpell &) const;
     HeldLock lock_of(const On &, const ThreadSpell &) const;

@@ -33,11 +33,11 @@ struct BlockSlots {
     }
     std::int32_t flags = kNoSlot;
     Fields narrow, wide;            // integers of 32 and 64 bits
-    Fields narrow_told, wide_told;  // only each slot tells whether it is an integer
-    BlockEvent blank{};             // what all events of the class have in common
+    Fields narrow_told, wide_told;  // only each slot tells whether the field is an integer
+    BlockEvent blank{};             // the common part of all events of the class
 };
 
-// Without the thread's name. A field that is no integer counts as 0.
+// Without the thread's name. A field that is not an integer counts as 0.
 inline BlockEvent block_event_of(const BlockSlots &s, const Event &ev) {
     static_assert(std::is_standard_layout_v<BlockEvent> && std::is_trivially_copyable_v<BlockEvent>,
                   "filled by offsets");

@@ -33,7 +33,7 @@ std::vector<BoundKey> bind_keys(const std::vector<KeyUse> &uses, const Plan &pla
     return out;
 }
 
-// A field that the model names and the class lacks breaks the point, except where it only decorates.
+// A field named by the model and missing in the class breaks the point, except for decoration.
 std::int32_t needed(const std::string &field, Slots &slots, bool &broken) {
     auto slot = slots.want(field);
     if (slot == kNoSlot && !field.empty()) broken = true;
@@ -81,7 +81,7 @@ BoundPoint bind_point(std::uint32_t spec_index, const Plan &plan, Slots &slots, 
     return p;
 }
 
-// Which of the parts of Stitcher::event() concern the point, once the slots of its class are known.
+// Finds the parts of Stitcher::event() needed for the point, after the slots of the class are known.
 void bind_parts(BoundPoint &p, const PointSpec &spec) {
     p.of_call = spec.ios.of_call() && spec.role != Role::kBegin;
     p.notes = p.mark != 0 || spec.learn != kNoFact;
@@ -93,7 +93,7 @@ void bind_parts(BoundPoint &p, const PointSpec &spec) {
     p.joins = spec.child || p.find.size() > 1 || !p.meet.empty() || !p.wait.empty();
 }
 
-// And the slot of the thread's name: of events that begin bios, and where tables show who took a request's steps.
+// Also the slot of the thread's name: for events that begin bios, and for tables with the threads of a request's steps.
 BlockSlots bind_block(BlockKind kind, Slots &slots, const Wanted &wanted, std::int32_t &comm_slot) {
     BlockSlots b;
     b.blank.kind = kind;
@@ -106,7 +106,7 @@ BlockSlots bind_block(BlockKind kind, Slots &slots, const Wanted &wanted, std::i
         const std::int32_t slot = slots.want_first(fields);
         b.add_wide(slot, slots.is_integer(slot), offset);
     };
-    // Whoever is interrupted by a completion has nothing to do with it.
+    // A thread interrupted by a completion has nothing to do with the completion.
     if (kind != BlockKind::kRqComplete && kind != BlockKind::kBioComplete && kind != BlockKind::kRqRequeue) {
         narrow({"tid", "perf_tid"}, offsetof(BlockEvent, tid));
         const bool begins_bio =
@@ -138,7 +138,7 @@ BlockSlots bind_block(BlockKind kind, Slots &slots, const Wanted &wanted, std::i
     return b;
 }
 
-// What a collector says that it has lost.
+// A collector's counts of lost events.
 void bind_lost(BoundClass &c, std::string_view name, Slots &slots, const Providers &providers) {
     const bool block_or_sched = name == "block:lost" || name == "sched:lost";
     if (!block_or_sched && providers.own_name(name) != "lost") return;
@@ -150,7 +150,7 @@ void bind_lost(BoundClass &c, std::string_view name, Slots &slots, const Provide
 }
 
 // System calls, block events and threads' states come from one collector, events of an application's probes from
-// another. Relays number nothing.
+// another. Relays have no numbers.
 void bind_number(BoundClass &c, Slots &slots, const Providers &providers) {
     if (c.plan.time_slot == kNoSlot || providers.relay_of(c.name) || c.name == "sched:lost") return;
     c.number.collector = providers.timed_of(c.name);
@@ -158,7 +158,7 @@ void bind_number(BoundClass &c, Slots &slots, const Providers &providers) {
     c.number.cpu = slots.want_payload({"cpu"});
 }
 
-// A whole request, a bio of one that is not alone in it, or who a thread is.
+// A whole request, a further bio of a request, or the facts of a thread.
 bool bind_record(BoundClass &c, std::string_view name, Slots &slots) {
     if (const auto kind = record_kind(name)) c.kind = *kind;
     else return false;
@@ -179,7 +179,7 @@ void bind_block_class(BoundClass &c, std::string_view name, Slots &slots, bool o
     if (c.kind == ClassKind::kBlock) c.block = bind_block(kind, slots, wanted, c.comm_slot);
 }
 
-// A class that is points of the model: its thread, whose name few points need where nobody asks for more.
+// A class with points of the model. The thread's name is wanted for few points, unless transitions need the name.
 void bind_points_class(BoundClass &c, const ClassDecl &decl, Slots &slots, const Plan &plan, const Wanted &wanted) {
     c.kind = ClassKind::kPoints;
     const ThreadFields who = thread_fields(decl, plan.providers);
@@ -191,7 +191,7 @@ void bind_points_class(BoundClass &c, const ClassDecl &decl, Slots &slots, const
     if (named) c.comm_slot = slots.want_at(who.comm);
 }
 
-// A class of no point: what the kernel says of devices, threads and calls.
+// A class without a point: kernel events about devices, threads and calls.
 void bind_other_class(BoundClass &c, std::string_view name, Slots &slots, const Providers &providers,
                       const Wanted &wanted) {
     if (bind_process(c, name, slots) || bind_tcp(c, name, slots)) return;
@@ -230,7 +230,8 @@ BoundClass bind_class(const ClassDecl &decl, const Plan &plan, StringPool &strin
     Slots slots(decl);
 
     std::string_view name = decl.name;
-    // System calls from BPF have LTTng's names behind a provider's, and their own time; thread and name are payload.
+    // System calls from BPF have LTTng's names after a provider's name, and their own time; thread and name are
+    // payload.
     const bool bpf_call = starts_with(name, kBpfCalls);
     if (bpf_call) {
         name.remove_prefix(kBpfCalls.size());

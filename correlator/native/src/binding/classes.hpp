@@ -25,13 +25,13 @@ namespace opline {
 struct BoundKey {
     std::uint32_t space = 0;
     KeyScope scope = KeyScope::kGlobal;
-    struct Seed {                        // the hash of the space and of the scope in which the last event was
+    struct Seed {                        // the hash of the space and of the last event's scope
         std::int64_t host = -1, id = 0;  // host -1: there was no event yet
         std::uint32_t life = 0;
         std::uint64_t lo = 0, hi = 0;
     };
     mutable Seed seed;
-    std::uint64_t spaces = 0;                // that an event with this key carries
+    std::uint64_t spaces = 0;                // key spaces of an event with this key
     std::vector<std::int32_t> slots, facts;  // of each field; facts empty: none is looked up
     std::uint64_t found = 0, missed = 0;     // for `opline model lint`
 };
@@ -43,17 +43,17 @@ struct BoundPredicate {
 
 struct BoundPoint : KeyLists<BoundKey> {
     std::uint32_t spec = 0;  // index into Plan::points
-    bool notes = false;      // it is about no op: it marks its thread's time, or says what a value stands for
+    bool notes = false;      // the point has no op: it marks a time of the thread, or tells the value of a fact
     bool of_call = false;    // of a call that waits for I/Os, or returns
-    bool decorates = false;  // its fields, or the model, say something of the op
-    bool of_files = false;   // among it of what file the op is, or when its bytes are in flight or it waits for them
-    bool claims = false;     // its thread works for an op, or an open batch, from here on
-    bool joins = false;      // it makes a child of the op, or joins the op with another one
+    bool decorates = false;  // fields, or the model, tell facts of the op
+    bool of_files = false;   // of these facts: the op's file, the time of its bytes in flight, the wait for these bytes
+    bool claims = false;     // from here on the thread works for an op or an open batch
+    bool joins = false;      // makes a child of the op, or joins the op with another op
     std::uint64_t seen = 0, transitions = 0;
     std::uint64_t global_spaces = 0;  // bit per global key space of find and bind
     std::vector<BoundPredicate> when;
-    std::uint64_t release_all = 0;   // bit per key space: whatever of it names the op
-    BoundKey fact_of, fact_value;    // of a point that learns
+    std::uint64_t release_all = 0;   // bit per key space: every key of the space that names the op
+    BoundKey fact_of, fact_value;    // of a learning point
     std::uint32_t mark = 0, at = 0;  // pool ids; 0: none
     PointFields<std::int32_t> slot;
     std::optional<BoundKey> ios_submit, ios_wait;
@@ -61,36 +61,36 @@ struct BoundPoint : KeyLists<BoundKey> {
                  ios_names = kNoSlot, ios_taken = kNoSlot, ios_posted = kNoSlot;
     std::int32_t file_dev_slot = kNoSlot, inode_slot = kNoSlot;  // system calls from BPF
     std::uint32_t name_id = 0;                                   // pool id of a constant name
-    std::vector<std::pair<std::string, std::uint32_t>> names;    // of the first values that slot.name had
+    std::vector<std::pair<std::string, std::uint32_t>> names;    // of the first values of slot.name
     std::uint32_t class_id = 0;                                  // pool id of a constant class; 0: none
     std::uint32_t batch_space = 0;
-    bool needs_facts = false;  // passed over where they are not known
-    bool broken = false;       // the class lacks a field that the point needs
+    bool needs_facts = false;  // skipped while the facts are unknown
+    bool broken = false;       // the class lacks a field needed by the point
 };
 
 enum class ClassKind : std::uint8_t {
     kPoints,
     kBlock,
-    kRequest,  // a whole one
+    kRequest,  // a whole request
     kBio,
-    kRequestThread,  // who the threads of such are
+    kRequestThread,  // the threads of whole requests
     kDeviceName,
     kCollectorLost,
     kSchedSwitch,
     kSchedWake,
     kOffCpu,
-    kRanInstead,  // BPF: who ran while a thread waited for its CPU
-    kLockWait,    // BPF: which lock a thread slept for, and who held it
-    kFollow,      // BPF begins, or ceases, to tell of a thread that is none of the recorded processes
-    kFollowLost,  // some of what it tells of such threads is missing
+    kRanInstead,  // BPF: the thread that ran while another thread waited for its CPU
+    kLockWait,    // BPF: the lock that a thread slept for, and the lock's holder
+    kFollow,      // BPF begins or stops to report a thread outside of the recorded processes
+    kFollowLost,  // some reports about such threads are missing
     kProcess,
-    kThread,  // who a thread is
+    kThread,  // facts of a thread
     kCgroup,
     kFilePath,
     kTcp,   // a call sends or receives in a TCP stream
     kPlug,  // of the block layer, about no bio and no request
     kContext,
-    kIgnored  // nobody looks at these
+    kIgnored  // not used
 };
 
 // Of the events of a trace of whole requests.
@@ -101,7 +101,7 @@ inline std::optional<ClassKind> record_kind(std::string_view name) {
     return std::nullopt;
 }
 
-// Of kOffCpu: of the context in which the thread was woken, and of its waker's last wait.
+// For kOffCpu: the context of the wake-up, and the waker's last wait.
 struct WakerSlots {
     std::int32_t irq = kNoSlot, cpu = kNoSlot, on_at = kNoSlot, off_at = kNoSlot, woken_at = kNoSlot;
     std::int32_t prev_state = kNoSlot, waker_tid = kNoSlot, waker_irq = kNoSlot, stack = kNoSlot, own_stack = kNoSlot;
@@ -115,12 +115,13 @@ struct SchedSlots {
     std::int32_t ran_ns = kNoSlot, ran_until = kNoSlot;  // kRanInstead
     std::int32_t lock = kNoSlot, lock_flags = kNoSlot;   // kLockWait
     WakerSlots waker;                                    // kOffCpu
-    bool loses = false;                                  // kCollectorLost: threads' states may be among what is missing
-    std::int32_t since = kNoSlot;                        // what is missing is of requests since then
-    std::int32_t until = kNoSlot;                        // up to this time; else the event's
+    bool loses = false;                                  // kCollectorLost: threads' states may be missing as well
+    std::int32_t since = kNoSlot;                        // the missing requests are of this time and later
+    std::int32_t until = kNoSlot;                        // up to this time; else up to the event
 };
 
-// Who a thread is. kTold: its start is a field; kNow: it begins; kBefore: it has begun, nobody says when.
+// Facts of a thread. kTold: a field has the start; kNow: the thread begins; kBefore: the thread began earlier, at an
+// unknown time.
 struct ThreadSlots {
     enum class Start : std::uint8_t { kTold, kNow, kBefore };
     Start start = Start::kTold;
@@ -128,12 +129,12 @@ struct ThreadSlots {
     std::int32_t cgroup = kNoSlot;
 };
 
-// Who is in which cgroup, or what a cgroup is called.
+// The cgroup of a thread, or the name of a cgroup.
 struct CgroupSlots {
     std::int32_t cgroup = kNoSlot, pid = kNoSlot, tid = kNoSlot, path = kNoSlot;
 };
 
-// Which path a file has.
+// The path of a file.
 struct FilePathSlots {
     std::int32_t dev = kNoSlot, inode = kNoSlot, path = kNoSlot;
 };
@@ -146,36 +147,37 @@ struct TcpSlots {
     std::int32_t socket = kNoSlot, position = kNoSlot, bytes = kNoSlot;
 };
 
-// Of what happened to a process. Kernel domain: `tid` too, which tells a process from a thread.
+// An event of a process. Kernel domain: with `tid`, which tells a process from a thread.
 struct ProcessSlots {
     ProcessStep step = ProcessStep::kFork;
     std::int32_t pid = kNoSlot, parent = kNoSlot, tid = kNoSlot;
     bool of_all = false;  // of every process of the machine
 };
 
-// Of a collector's events: which is which, one after the other on each CPU.
+// The number of a collector's event, counted per CPU.
 struct NumberSlots {
     std::int32_t slot = kNoSlot, cpu = kNoSlot;
     std::uint32_t collector = 0;
 };
 
 struct BoundClass {
-    // What every event looks at comes first.
+    // The fields read for every event come first.
     ClassKind kind = ClassKind::kIgnored;
     Domain domain = Domain::kUst;
     std::uint32_t name_id = 0;
-    BoundPoint *only = nullptr;  // the point, where there is but one and no event of the class is passed over
+    BoundPoint *only = nullptr;  // the point, if the class has only one and no event is skipped
     std::string name;
     std::vector<BoundPoint> points;
     BlockSlots block;
     std::unique_ptr<RecordSlots> record;  // kRequest, kBio, kRequestThread
     std::int32_t tid_slot = kNoSlot, pid_slot = kNoSlot, comm_slot = kNoSlot;
-    std::int32_t pid_ns_slot = kNoSlot;  // kPoints: tid and pid are numbers of that PID namespace; none: of the root's
-    ThreadSlots thread;                  // kThread
-    CgroupSlots cgroup;                  // kCgroup
-    FilePathSlots file;                  // kFilePath
-    TcpSlots tcp;                        // kTcp
-    std::int32_t cpu_slot = kNoSlot;     // kPoints from BPF: the event's own; its stream's is the collector's
+    // kPoints: tid and pid are numbers of this PID namespace; none: of the root namespace
+    std::int32_t pid_ns_slot = kNoSlot;
+    ThreadSlots thread;               // kThread
+    CgroupSlots cgroup;               // kCgroup
+    FilePathSlots file;               // kFilePath
+    TcpSlots tcp;                     // kTcp
+    std::int32_t cpu_slot = kNoSlot;  // kPoints from BPF: the event's own CPU; the stream's CPU is the collector's
     std::int32_t dev_slot = kNoSlot, diskname_slot = kNoSlot;  // kDeviceName
     std::int32_t count_slot = kNoSlot;                         // kCollectorLost
     SchedSlots sched;
@@ -186,11 +188,11 @@ struct BoundClass {
     ClassPlan plan;
 };
 
-// What will be asked for, besides what every result needs.
+// Wanted results, besides the data needed by every result.
 struct Wanted {
     bool sched = true;         // threads' states
     bool thread_names = true;  // of every transition, not of ops' begins alone
-    bool requests = true;      // whose threads have names
+    bool requests = true;      // with names of the threads
 };
 
 // Binds a class. The result's plan.id is left to the caller. Without with_sched nothing of sched events is decoded.
@@ -198,7 +200,7 @@ BoundClass bind_class(const ClassDecl &, const Plan &, StringPool &, const Wante
 
 // True if the predicates of the point hold for the event.
 bool holds(const BoundPoint &, const Event &);
-// The same of a broken point: a predicate whose field the event lacks says nothing.
+// The same for a broken point: a predicate on a missing field decides nothing.
 bool could_hold(const BoundPoint &, const Event &);
 
 }  // namespace opline

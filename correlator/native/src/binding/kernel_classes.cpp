@@ -23,15 +23,15 @@ void bind_sched(BoundClass &c, std::string_view name, Slots &slots, bool states)
     c.sched.tid = slots.want_payload({"tid", "pid"});
     c.only_wakes = !states;
     if (!states) return;
-    // Who is woken runs there. A sched_waking names the CPU where the thread last ran, which may be off since.
+    // The woken thread runs there. A sched_waking names the CPU of the thread's last run, perhaps off by now.
     if (c.sched.wake != Wake::kWaking) c.sched.cpu = slots.want("target_cpu");
     c.tid_slot = slots.want_context("tid");
     if (c.tid_slot == kNoSlot) c.tid_slot = slots.want_context("perf_tid");
     c.comm_slot = slots.want_context("procname");
 }
 
-// From BPF: one event of what sched_switch, sched_waking and sched_switch say of a thread, when it is back on a CPU.
-// The waker is payload.
+// From BPF: one event for a thread back on a CPU, with the facts of sched_switch, sched_waking and sched_switch. The
+// waker is payload.
 void bind_off_cpu(BoundClass &c, Slots &slots) {
     c.kind = ClassKind::kOffCpu;
     c.sched.tid = slots.want("tid");
@@ -93,7 +93,7 @@ void bind_file_path(BoundClass &c, Slots &slots) {
 bool bind_tcp(BoundClass &c, std::string_view name, Slots &slots) {
     if (name != "tcp:send" && name != "tcp:receive") return false;
     const std::int32_t time = slots.want_payload({"ktime"}), socket = slots.want_payload({"socket"});
-    if (time == kNoSlot || socket == kNoSlot) return false;  // an application's own provider of that name
+    if (time == kNoSlot || socket == kNoSlot) return false;  // an application's own provider with this name
     c.kind = ClassKind::kTcp;
     c.plan.time_slot = time;
     c.tid_slot = slots.want_payload({"tid"});
@@ -112,7 +112,7 @@ bool bind_tcp(BoundClass &c, std::string_view name, Slots &slots) {
 }
 
 // The fork of lttng-modules (instrumentation/events/sched.h, 2.13) has the numbers of the child in every PID namespace
-// that sees it, from the root namespace to its own.
+// of the child, from the root namespace down.
 void bind_forked_thread(BoundClass &c, Slots &slots) {
     c.thread.start = ThreadSlots::Start::kNow;
     c.thread.tid = slots.want_payload({"child_tid"});
@@ -121,7 +121,7 @@ void bind_forked_thread(BoundClass &c, Slots &slots) {
     c.thread.pid_ns = slots.want_payload({"child_ns_inum"});
 }
 
-// A thread that ran before the session, and its number in one of its namespaces (lttng-statedump.h, 2.13).
+// A thread older than the session, and its number in one of its namespaces (lttng-statedump.h, 2.13).
 void bind_dumped_thread(BoundClass &c, Slots &slots) {
     c.kind = ClassKind::kThread;
     c.thread.start = ThreadSlots::Start::kBefore;

@@ -8,28 +8,28 @@
 
 namespace opline {
 
-// LTTng's names; perf's conversion to CTF says pid for tid and puts the sub-system before the event's name.
-// Without `states` only which thread sched_waking wakes is wanted.
+// LTTng's names; perf's conversion to CTF writes pid for tid, and the sub-system before the event's name. Without
+// `states` only the thread woken by sched_waking is wanted.
 void bind_sched(BoundClass &, std::string_view name, Slots &, bool states);
-// From BPF: one event of what sched_switch, sched_waking and sched_switch say of a thread, when it is back on a CPU.
+// From BPF: one event for a thread back on a CPU, with the facts of sched_switch, sched_waking and sched_switch.
 void bind_off_cpu(BoundClass &, Slots &);
-// From BPF, before that: which thread ran while this one waited for its CPU.
+// From BPF, before kOffCpu: the thread that ran while this thread waited for its CPU.
 void bind_ran_instead(BoundClass &, Slots &);
-// From BPF, before that: which lock it slept for.
+// From BPF, before kOffCpu: the lock that the thread slept for.
 void bind_lock_wait(BoundClass &, Slots &);
-// From BPF: of which other threads it tells the same, and that some of it is missing.
+// From BPF: the other threads reported as well, and a loss of some of these reports.
 void bind_follow(BoundClass &, Slots &);
-// Who a thread is (identity/threads.hpp): from the kernel domain's state dump, from BPF.
+// Facts of a thread (identity/threads.hpp): from the kernel domain's state dump, from BPF.
 void bind_dumped_thread(BoundClass &, Slots &);
 void bind_thread(BoundClass &, Slots &);
-// From BPF: in which cgroup (identity/cgroups.hpp).
+// From BPF: the cgroup of a thread (identity/cgroups.hpp).
 void bind_cgroup(BoundClass &, Slots &);
-// From BPF: the path of a file that system calls name by its inode.
+// From BPF: the path of a file, for system calls with the file's inode.
 void bind_file_path(BoundClass &, Slots &);
-// From BPF: positions in TCP streams. True: it is such a class.
+// From BPF: positions in TCP streams. Returns whether the class is such a class.
 bool bind_tcp(BoundClass &, std::string_view name, Slots &);
-// Of the recorded processes from BPF, and of every process from LTTng's kernel domain (lttng-modules 2.13,
-// include/instrumentation/events/sched.h). True: it is such a class.
+// For the recorded processes from BPF, and for every process from LTTng's kernel domain (lttng-modules 2.13,
+// include/instrumentation/events/sched.h). Returns whether the class is such a class.
 bool bind_process(BoundClass &, std::string_view name, Slots &);
 
 }  // namespace opline

@@ -11,13 +11,13 @@
 
 namespace opline {
 
-// Each field has one slot, however often it is asked for.
+// Each field has one slot, also if wanted several times.
 class Slots {
   public:
     explicit Slots(const ClassDecl &decl) : decl_(decl) {}
-    bool comm_is_procname = false;  // what other classes have as a context
+    bool comm_is_procname = false;  // as in the context of other classes
 
-    // Payload before context: an event's own `tid` is not its context's.
+    // Payload before context: an event's own `tid` differs from the context's `tid`.
     std::int32_t want(const std::string &field) { return want_in(field, {FieldScope::kPayload, FieldScope::kContext}); }
     std::int32_t want_payload(std::initializer_list<const char *> fields) {
         for (auto f : fields)
@@ -30,13 +30,13 @@ class Slots {
             if (auto s = want(f); s != kNoSlot) return s;
         return kNoSlot;
     }
-    // The last integer of an array, which no other question finds.
+    // The last integer of an array; no other function finds this one.
     std::int32_t want_last(const std::string &field) { return want_in(field, {FieldScope::kPayload}, true); }
-    // A field by its place in the declaration; none if it is kNoSlot.
+    // A field by its place in the declaration; kNoSlot: no field.
     std::int32_t want_at(std::int32_t index) {
         return index == kNoSlot ? kNoSlot : slot_of(static_cast<std::uint32_t>(index));
     }
-    // Declared as an integer: the slot holds one, or is absent, and its bits are 0.
+    // Declared as an integer: the slot holds an integer, or is absent with all bits 0.
     bool is_integer(std::int32_t slot) const {
         if (slot == kNoSlot) return false;
         const FieldType type = decl_.fields[wanted_[static_cast<std::size_t>(slot)]].type;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr auto kPayload = FieldScope::kPayload, kContext = FieldScope::kContext;
 
-// The first of these names that is there; of a name the first of these scopes.
+// The first existing name; for a name, the first existing scope.
 std::int32_t first_of(const ClassDecl &decl, std::initializer_list<FieldScope> scopes,
                       std::initializer_list<std::string_view> names) {
     for (const auto name : names)

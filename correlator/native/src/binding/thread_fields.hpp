@@ -9,14 +9,14 @@
 
 namespace opline {
 
-// Indices of ClassDecl::fields; kNoSlot: the class does not say it.
+// Indices of ClassDecl::fields; kNoSlot: the class has no such field.
 struct ThreadFields {
     std::int32_t tid = kNoSlot, pid = kNoSlot, comm = kNoSlot;
 };
 
 ThreadFields thread_fields(const ClassDecl &, const Providers &);
 
-// The thread works for an op, or an open batch, from such a point on: its bios are theirs.
+// From such a point on the thread works for an op or an open batch, which own the thread's bios.
 inline bool claims_thread(const PointSpec &spec) {
     return spec.thread == ThreadRule::kEnter || spec.thread == ThreadRule::kSwitch || spec.sync == IoWindow::kBegin ||
            spec.batch_do != BatchDo::kNone;

@@ -4,7 +4,7 @@
 
 namespace opline::block_model {
 
-// A bio of the event's place without a request. exact: of that length; else also a longer one, to be cut.
+// A bio without a request at the event's place. exact: of this length; else also a longer bio, to be cut.
 Found Bios::open_at(const BlockEvent &e, std::uint32_t nr_sectors, bool exact) {
     Found found;
     if (const std::uint64_t pointer = m_.bio_of(e)) {
@@ -14,8 +14,8 @@ Found Bios::open_at(const BlockEvent &e, std::uint32_t nr_sectors, bool exact) {
             if (waits && rec.bio.dev == e.dev && rec.bio.sector == e.sector) return {*known, false, true};
         }
     }
-    // G, M and F come in the thread that queued the bio; a thread queues its next one after that. So an older one of
-    // the same thread, place and length has lost the event that took it.
+    // G, M and F come in the thread that queued the bio, before the thread queues its next bio. So an older bio of the
+    // same thread, place and length has lost its G, M or F.
     Index own = kNil, other = kNil;
     unsigned others = 0, seen = 0;
     for (Index i = places_.first({e.dev, e.sector}); i != kNil && seen < kChainLimit; ++seen) {
@@ -39,7 +39,7 @@ Found Bios::open_at(const BlockEvent &e, std::uint32_t nr_sectors, bool exact) {
         }
     }
     found.index = own != kNil ? own : other;
-    // Another thread's: it may be that the event that queued the bio of this one is lost.
+    // A bio of another thread: the Q of this thread's bio may be lost.
     const bool by_another = other != kNil && e.tid >= 0 && bios_[other].bio.tid >= 0;
     found.ambiguous = own == kNil && (others > 1 || by_another);
     if (found.ambiguous)
@@ -48,8 +48,8 @@ Found Bios::open_at(const BlockEvent &e, std::uint32_t nr_sectors, bool exact) {
     return found;
 }
 
-// The bio that the event's request (or merge) is made of; a longer one is cut (its split was not seen); one that was
-// remapped here without being queued again (md) is made now.
+// The bio of the event's request (or merge). A longer bio is cut, as its split event is missing. A bio remapped here
+// without a Q (md) is made now.
 Found Bios::for_request(const BlockEvent &e) {
     Found found = open_at(e, e.nr_sectors, true);
     if (found && bios_[found.index].bio.nr_sectors == e.nr_sectors) return found;
@@ -59,7 +59,7 @@ Found Bios::for_request(const BlockEvent &e) {
         if (e.nr_sectors > 0 && b.nr_sectors > e.nr_sectors) {
             const std::uint64_t pointer = b.pointer;
             const Index rest = cut(e, found.index, b.sector + e.nr_sectors);
-            if (m_.pointers && e.bio && pointer == e.bio) {  // found by its pointer: the front part keeps it
+            if (m_.pointers && e.bio && pointer == e.bio) {  // found by pointer: the front part keeps the pointer
                 bios_[rest].bio.pointer = 0;
                 set_pointer(found.index, pointer);
             }
@@ -75,8 +75,8 @@ Found Bios::for_request(const BlockEvent &e) {
     return found;
 }
 
-// Where the first bio lies that begins behind the event's sector and within its length. Of an event that claims more
-// sectors than bios are open, the bios are looked through instead (a damaged one can claim 2^32).
+// The sector of the first bio behind the event's sector and within the event's length. If the event claims more sectors
+// than bios are open, the bios are searched instead (a damaged event can claim 2^32 sectors).
 std::uint64_t Bios::next_behind(const BlockEvent &e) const {
     const auto fits = [&](Index i, std::uint64_t behind) {
         if (bios_[i].mapped || !same_direction(bios_[i].bio.rwbs, e.rwbs)) return false;
@@ -90,7 +90,8 @@ std::uint64_t Bios::next_behind(const BlockEvent &e) const {
     std::uint64_t nearest = e.nr_sectors;
     for (Index i = age_.head; i != kNil; i = bios_[i].age.next) {
         const BioRec &rec = bios_[i];
-        const std::uint64_t behind = rec.bio.sector - e.sector;  // beyond all lengths where it lies before
+        // more than any length if the bio begins before the event
+        const std::uint64_t behind = rec.bio.sector - e.sector;
         if (!rec.open_place || rec.bio.dev != e.dev || behind == 0 || behind >= nearest || !fits(i, behind)) continue;
         if (places_.first({e.dev, rec.bio.sector}) == i) nearest = behind;
     }

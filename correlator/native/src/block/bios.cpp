@@ -33,7 +33,7 @@ Index Bios::make(const BlockEvent &e, std::uint64_t sector, std::uint32_t nr_sec
         BioRec &p = bios_[parent];
         b.parent = p.bio.id;
         b.owner = p.bio.owner;
-        if (p.bio.cgroup != 0) b.cgroup = p.bio.cgroup;  // the kernel's own threads queue what is made of it
+        if (p.bio.cgroup != 0) b.cgroup = p.bio.cgroup;  // the kernel's own threads queue the bios made from the parent
         if (b.since_ns == kNoTime) b.since_ns = p.bio.since_ns;
         rec.ambiguous = p.ambiguous;
         ++p.children;
@@ -65,7 +65,7 @@ Index Bios::make(const BlockEvent &e, std::uint64_t sector, std::uint32_t nr_sec
     return i;
 }
 
-// A remap that leads to the bio's place makes the bio that it came from this one's parent.
+// If a remap leads to the bio's place, the remapped bio is the new bio's parent.
 Index Bios::queued(const BlockEvent &e) {
     const Index way = remap_to(e);
     const Index bio = make(e, e.sector, e.nr_sectors, way == kNil ? kNil : remaps_[way].parent, kNil);
@@ -77,7 +77,7 @@ Index Bios::queued(const BlockEvent &e) {
     return bio;
 }
 
-// A split remainder that is said to be queued after all: it is known already.
+// A split remainder with a late Q: the bio is known already.
 Index Bios::queued_remainder(const BlockEvent &e) const {
     for (Index i = places_.first({e.dev, e.sector}); i != kNil; i = bios_[i].place.next) {
         const BioRec &rec = bios_[i];
@@ -88,7 +88,7 @@ Index Bios::queued_remainder(const BlockEvent &e) const {
     return kNil;
 }
 
-// The remap that leads to the event's place: its own thread's if there are several.
+// The remap to the event's place; among several, the remap of the event's thread.
 Index Bios::remap_to(const BlockEvent &e) const {
     Index best = kNil;
     for (Index i = remap_places_.first({e.dev, e.sector}); i != kNil; i = remaps_[i].place.next)
@@ -96,7 +96,7 @@ Index Bios::remap_to(const BlockEvent &e) const {
     return best;
 }
 
-// The bio of a bio-based device that this remap leads away from.
+// The bio of a bio-based device that the event remaps.
 Found Bios::parent_of(const BlockEvent &e) {
     Found found;
     int best = -1;
@@ -105,7 +105,8 @@ Found Bios::parent_of(const BlockEvent &e) {
         for (Index i = places_.first(place); i != kNil && seen < kChainLimit; i = bios_[i].place.next, ++seen) {
             const BioRec &rec = bios_[i];
             if (rec.finished || !same_direction(rec.bio.rwbs, e.rwbs)) continue;
-            // dm remaps a bio once, in the thread that queued it or (dm-crypt) in one of its own; raid1 once per leg.
+            // dm remaps a bio once, in the queueing thread or (dm-crypt) in a thread of its own; raid1 remaps once per
+            // leg.
             const int rank = (rec.mapped ? 0 : 2) + (rec.bio.tid == e.tid ? 1 : 0);
             if (rank == best) found.ambiguous = true;
             if (rank <= best) continue;
@@ -114,10 +115,10 @@ Found Bios::parent_of(const BlockEvent &e) {
         }
     };
     look({e.old_dev, e.old_sector});
-    // A flush that dm sends in advance of a bio's data has the bio's sector, and not as its old one, which is 0.
+    // A flush sent by dm before a bio's data has the bio's sector; its old sector is 0.
     if (e.nr_sectors == 0 && e.sector != e.old_sector) look({e.old_dev, e.sector});
     if (found) return found;
-    // Part of a bio that was divided without an event: the last one that was remapped from there.
+    // Part of a bio divided without an event: the last bio remapped from the device.
     if (const Device *d = m_.devices.find(e.old_dev)) {
         const Index i = d->last_based;
         if (i != kNil && !bios_[i].finished && bios_[i].bio.dev == e.old_dev && contains(bios_[i].bio, e.old_sector))
@@ -131,7 +132,7 @@ Fate Bios::remap(const BlockEvent &e) {
     Found parent = parent_of(e);
     if (parent) {
         BioRec &based = bios_[parent.index];
-        const bool is_data = e.nr_sectors != 0 || based.bio.nr_sectors == 0;  // no flush in advance of it
+        const bool is_data = e.nr_sectors != 0 || based.bio.nr_sectors == 0;  // no flush sent before the data
         if (is_data) based.mapped = true;
         m_.devices.of(e.old_dev).last_based = parent.index;
     } else {
@@ -167,14 +168,14 @@ void Bios::drop_remap(Index i) {
     unhold(rec.parent);
 }
 
-// The part of the bio from sector `at` on becomes a bio of its own.
+// The part of the bio from sector `at` on becomes a new bio.
 Index Bios::cut(const BlockEvent &e, Index i, std::uint64_t at) {
     const std::uint32_t front = static_cast<std::uint32_t>(at - bios_[i].bio.sector);
     const std::uint32_t rest = bios_[i].bio.nr_sectors - front;
     bios_[i].bio.nr_sectors = front;
     const Index remainder = make(e, at, rest, kNil, i);
     ++m_.counts.splits;
-    // The kernel's clone is the front part; the remainder goes on as the bio that was queued.
+    // The kernel's clone is the front part; the remainder continues as the queued bio.
     Bio &first = bios_[i].bio, &second = bios_[remainder].bio;
     second.pointer = first.pointer;
     first.pointer = 0;
@@ -200,10 +201,10 @@ Fate Bios::split(const BlockEvent &e) {
     }
     for (Index i = places_.first({e.dev, e.sector}); bio == kNil && i != kNil; i = bios_[i].place.next)
         if (fits(i)) bio = i;
-    // dm says it after the front part was remapped, some kernels with the remainder's sector twice.
+    // dm writes the event after the remap of the front part; some kernels write the remainder's sector twice.
     if (bio == kNil)
         if (Index last = m_.devices.of(e.dev).last_based; last != kNil && fits(last)) bio = last;
-    seen = 0;  // dm-raid remaps nothing: the last one that the thread queued there
+    seen = 0;  // dm-raid remaps nothing: take the last bio queued there by the thread
     for (Index i = age_.tail; bio == kNil && i != kNil && seen < kChainLimit; i = bios_[i].age.prev, ++seen)
         if (fits(i) && bios_[i].bio.tid == e.tid) bio = i;
     if (bio == kNil) {
@@ -226,7 +227,7 @@ Fate Bios::complete(const BlockEvent &e) {
          i = bios_[i].place.next, ++seen) {
         const BioRec &rec = bios_[i];
         if (rec.finished || !same_direction(rec.bio.rwbs, e.rwbs)) continue;
-        // Its lower bios are done before it is.
+        // The lower bios complete before the bio itself.
         const int rank = (rec.bio.nr_sectors == e.nr_sectors ? 4 : 0) + (rec.mapped ? 1 : 0) +
                          (rec.mapped && rec.children == 0 ? 2 : 0);
         if (rank > best) bio = i, best = rank;
@@ -236,8 +237,8 @@ Fate Bios::complete(const BlockEvent &e) {
         return Fate::kOrphanRequest;
     }
     const Fate fate = bios_[bio].bio.owner ? Fate::kRequestStep : Fate::kBackground;
-    // After a split it carries the last fragment: all that it was split from are done too. First the first: each is
-    // kept while the next refers to it.
+    // After a split the event names the last fragment: the fragments before are done, too. The first fragment comes
+    // first, as each fragment is kept while the next fragment refers to it.
     family_.clear();
     for (Index i = bio; i != kNil; i = bios_[i].family) family_.push_back(i);
     for (std::size_t k = family_.size(); k-- > 0;) {
@@ -266,7 +267,7 @@ void Bios::leave_place(Index i) {
     unlink<BioRec, &BioRec::age>(bios_, age_, i);
 }
 
-// Done with it: reported once; its record stays while others refer to it.
+// Reports the bio once; the record stays while other records refer to it.
 void Bios::close(Index i) {
     BioRec &rec = bios_[i];
     if (rec.finished) return;
@@ -280,7 +281,7 @@ void Bios::close(Index i) {
     if (rec.children == 0) release_parent(i);
 }
 
-// Its record is free; those that it referred to may be as well.
+// Frees the record, then perhaps the records that it referred to.
 void Bios::release_parent(Index i) {
     const Index parent = bios_[i].parent, family = bios_[i].family;
     bios_.give_back(i);
@@ -295,7 +296,7 @@ void Bios::unhold(Index i) {
     else if (rec.mapped) served_.push_back({i, rec.bio.id, m_.last_ns});
 }
 
-// Bios of bio-based devices are done when what they were remapped to is, if no completion of their own comes.
+// A bio of a bio-based device without its own completion is done when its children are done.
 void Bios::expire() {
     while (!served_.empty() && m_.last_ns - served_.front().since_ns > kServedLinger_ns) {
         const Waiting w = served_.front();

@@ -17,10 +17,10 @@ class Bios {
     BioRec &operator[](Index i) { return bios_[i]; }
     const BioRec &operator[](Index i) const { return bios_[i]; }
     std::size_t live() const { return bios_.live(); }
-    // The open bio with that pointer; nullptr: none. Valid until the next bio comes or goes.
+    // The open bio with this pointer; nullptr: none. Valid until the next bio comes or goes.
     Index *by_pointer(std::uint64_t pointer) { return by_bio_.find(pointer); }
     void forget_pointer(std::uint64_t pointer) { by_bio_.erase(pointer); }
-    // The first bio without a request at that place.
+    // The first bio without a request at the place.
     Index first_at(const Place &place) const { return places_.first(place); }
 
     // Block events of bios.
@@ -37,7 +37,7 @@ class Bios {
     void leave_place(Index);  // the bio is a request's
     void close(Index);
     void expire();
-    void finish();  // the trace ends: all that is open closes
+    void finish();  // end of the trace: closes all open bios
 
   private:
     Index make(const BlockEvent &, std::uint64_t sector, std::uint32_t nr_sectors, Index parent, Index family);
@@ -58,8 +58,9 @@ class Bios {
     Places remapped_to_;
     Chain<RemapRec, &RemapRec::place, &PlaceEnds::bios> remap_places_{remapped_to_};
     Ends remap_age_;
-    std::deque<Waiting> served_;  // bios of bio-based devices whose children are done, without their own completion yet
-    std::vector<Index> family_;   // of the bio at hand
+    // bios of bio-based devices with completed children, still without their own completion
+    std::deque<Waiting> served_;
+    std::vector<Index> family_;  // of the bio at hand
 };
 
 }  // namespace opline::block_model

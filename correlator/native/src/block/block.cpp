@@ -37,8 +37,7 @@ void compare(HopAgreement &hop, const Conclusion &pointer, const Conclusion &sec
 }
 
 // Kernels before 4.10 wrote the flush machinery's own request as an empty write with PREFLUSH (WRITE_FLUSH in
-// block/blk-flush.c). An empty write is never issued for anything else; one without a sector never completes for
-// anything else.
+// block/blk-flush.c). Only such a request is an issued empty write, or completes as an empty write without a sector.
 bool is_flush_of_old_kernels(const BlockEvent &e) {
     if (e.nr_sectors != 0 || (e.rwbs & (rwbs::kPreflush | rwbs::kFlush)) != rwbs::kPreflush) return false;
     if (e.kind == BlockKind::kRqIssue) return true;
@@ -95,7 +94,8 @@ Fate BlockModel::event(const BlockEvent &e) {
     Impl &m = *impl_;
     ++m.ordinal;
     if (!m.other) {
-        if (m.whole || (e.rq | e.bio | e.parent) == 0) return m.main.apply(e, m.ordinal);  // nobody compares
+        // no second matcher to compare with
+        if (m.whole || (e.rq | e.bio | e.parent) == 0) return m.main.apply(e, m.ordinal);
         m.other = std::make_unique<Engine>(m.match != BlockMatch::kPointer, nullptr);
         for (const auto &[dev, facts] : m.facts) m.other->know(dev, facts);
         m.main.conclude();

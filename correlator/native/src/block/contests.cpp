@@ -5,8 +5,8 @@
 
 namespace opline::block_model {
 
-// The completion may have been that of another one that waited when the flush before it was issued: what it needs to
-// know, should it have been.
+// The completion of `by` may belong to another request that waited at the issue of the same flush: notes the completion
+// for each such request.
 void Contests::note_contested_flush(const BlockEvent &e, Index by) {
     Device &d = m_.devices.of(e.dev);
     d.waiter_done_ns = e.ts_ns;
@@ -29,7 +29,8 @@ void Contests::contend(ReqRec &rec, const Contested &completion) {
     rec.contested.push_back(completion);
 }
 
-// Whoever waits for the request has gone on: the last of those completions whose taker waits still was its own.
+// The request's waiter has resumed without a completion: the latest contested completion whose taker still waits was
+// the request's own.
 const Contested *Contests::contested_by_one_that_waits(const ReqRec &rec) const {
     const auto waits = [this](const Contested &c) { return !evidence_.has_ended(c.by); };
     const auto it = std::find_if(rec.contested.rbegin(), rec.contested.rend(), waits);

@@ -61,7 +61,8 @@ Fate Engine::step(const BlockEvent &e) {
     case BlockKind::kRqRemap: return rq_remap(e);
     case BlockKind::kPlug:
     case BlockKind::kUnplug:
-    case BlockKind::kRqError:  // comes after the completion, which has the error already (blk_update_request())
+    // comes after the completion, and the completion has the error already (blk_update_request())
+    case BlockKind::kRqError:
     case BlockKind::kBioBounce: return Fate::kContext;
     case BlockKind::kOther: break;
     }
@@ -75,7 +76,7 @@ Fate Engine::queue(const BlockEvent &e) {
         return bios_[known].bio.owner ? Fate::kRequestStep : Fate::kBackground;
     }
     if (const std::uint64_t pointer = m_.bio_of(e)) {
-        // The pointer comes back: whatever it was in is over, and its end was not seen.
+        // The pointer comes back: the old bio or request is over, and its end event is missing.
         if (Index *old = bios_.by_pointer(pointer)) {
             const Index i = *old;
             if (bios_[i].request != kNil) {
@@ -118,12 +119,12 @@ Fate Engine::getrq(const BlockEvent &e) {
     if (!bio) {
         ++m_.counts.unmatched_getrq;
         if (m_.devices.of(e.dev).has_queue) evidence_.came_from_nowhere(e);
-        rec.r.queue_tid = e.tid;  // the thread that queues a bio also allocates for it
+        rec.r.queue_tid = e.tid;  // the thread that queues a bio also allocates the request
         rec.r.queue_comm = e.comm;
         rec.r.queue_cpu = e.cpu;
         return Fate::kOrphanRequest;
     }
-    bios_.set_pointer(bio.index, e.bio);  // of a split's clone it is new
+    bios_.set_pointer(bio.index, e.bio);  // new for a split's clone
     BioRec &first = bios_[bio.index];
     first.bio.getrq_ns = first.first_getrq_ns = e.ts_ns;
     first.first_request = rec.r.id;
@@ -137,7 +138,7 @@ Fate Engine::getrq(const BlockEvent &e) {
 }
 
 Fate Engine::insert(const BlockEvent &e) {
-    if (is_flush_op(e)) return Fate::kContext;  // a flush's way to its issue, which begins it
+    if (is_flush_op(e)) return Fate::kContext;  // a flush before its issue; the issue begins the flush
     const Found found = finder_.request_for(e, BlockKind::kRqInsert);
     Index i = found.index;
     bool known = found.index != kNil;
@@ -158,7 +159,7 @@ Fate Engine::insert(const BlockEvent &e) {
     return requests_.fate_of(requests_[i]);
 }
 
-// The issue of what completes is missing, and where there are no getrq events its bios still wait.
+// A completion without an issue: in a trace without getrq events the bios still wait.
 Index Engine::completed_unissued(const BlockEvent &e) {
     const Device &d = m_.devices.of(e.dev);
     if (d.has_getrq || !d.has_issue || m_.rq_of(e)) return kNil;
@@ -172,20 +173,20 @@ Index Engine::completed_unissued(const BlockEvent &e) {
     return issue_of_bios(e);
 }
 
-// A request whose getrq was not seen (nor an insert), of the bios that wait in its place, one behind the other.
+// A request without getrq and insert events, made of the waiting bios at its place, one after the other.
 Index Engine::issue_of_bios(const BlockEvent &e) {
     const Index i = requests_.make(e, e.sector, e.nr_sectors);
     if (e.rq) requests_.set_pointer(i, e.rq);
     BlockEvent part = e;
-    part.tid = -1;  // the issuing thread says nothing of who queued
+    part.tid = -1;  // the issuing thread does not identify the queueing thread
     std::uint32_t left = e.nr_sectors;
     while (left > 0) {
         part.nr_sectors = left;
-        Found bio = bios_.for_request(part);  // of that length, or cut to it
+        Found bio = bios_.for_request(part);  // of the same length, or cut
         if (!bio) {
             bio = bios_.open_at(part, 0, false);  // shorter: merges were not seen
             if (!bio || bios_[bio.index].bio.nr_sectors == 0) {
-                const std::uint64_t next = bios_.next_behind(part);  // one that was not seen queued lies between
+                const std::uint64_t next = bios_.next_behind(part);  // a bio without a Q lies between
                 if (next == kNoSector) break;
                 left -= static_cast<std::uint32_t>(next - part.sector);
                 part.sector = next;
@@ -343,8 +344,8 @@ Fate Engine::completed_whole(const BlockEvent &e, Index i) {
     return fate;
 }
 
-// Request-based dm (multipath): the clone that goes to the lower device has no Q and no G of its own, but what it
-// serves is the upper request's.
+// Request-based dm (multipath): the clone for the lower device has neither Q nor G; its owners are the upper request's
+// owners.
 Fate Engine::rq_remap(const BlockEvent &e) {
     BlockEvent upper = e;
     upper.dev = e.old_dev;

@@ -20,14 +20,14 @@ namespace opline::block_model {
 
 class Engine {
   public:
-    // hooks: nullptr for a matcher that only concludes.
+    // hooks: nullptr for a matcher that only draws conclusions.
     Engine(bool pointers, const BlockModel::Hooks *hooks, BlockShared *shared = nullptr)
         : m_(pointers, hooks, shared) {}
     Engine(const Engine &) = delete;
 
     // ordinal: of the event, from 1, rising.
     Fate apply(const BlockEvent &, std::uint64_t ordinal);
-    void pass(std::int64_t ts_ns, std::uint64_t ordinal);  // the same for one that is about no bio and no request
+    void pass(std::int64_t ts_ns, std::uint64_t ordinal);  // the same for an event without a bio and a request
     void woken(std::int32_t tid, std::uint32_t cpu, std::int64_t ts_ns);           // BlockModel::woken
     void decide(std::int64_t begin_ns, std::int64_t end_ns, std::int64_t now_ns);  // BlockModel::decide
     void finish();
@@ -35,7 +35,7 @@ class Engine {
     const Conclusion &said() const { return m_.said; }
     void numbered() { m_.numbered = true; }
     void know(std::uint32_t dev, const DeviceFacts &);
-    void conclude() { m_.concludes = true; }  // from now on what it said is asked for
+    void conclude() { m_.concludes = true; }  // from now on conclusions are read
     const Bios &bios() const { return bios_; }
     const Requests &requests() const { return requests_; }
     BlockCounts &counts() { return m_.counts; }
@@ -65,7 +65,7 @@ class Engine {
     Reissues reissues_{m_, bios_, requests_, finder_};
     Contests contests_{m_, evidence_, requests_};
     Undecided undecided_{m_, evidence_, requests_};
-    std::vector<Index> equals_;  // requests that the completion at hand fits equally well
+    std::vector<Index> equals_;  // requests that fit the current completion equally well
     Flushes flushes_{m_, bios_, requests_, evidence_, contests_};
 };
 

@@ -23,8 +23,9 @@ void StepEvidence::missed(std::uint32_t dev, std::int64_t begin_ns, std::int64_t
     if (m_.hooks && m_.hooks->missed) m_.hooks->missed(of ? &of->r : nullptr, dev, begin_ns, end_ns);
 }
 
-// The completion of this request is missing, and no record of it is lost: the numbers would tell. Counted if so.
-// A flush without data is never issued, and its bio's pointer stands for its own.
+// Whether the completion of the request was never recorded; if so, counts the request. A lost record would leave a hole
+// in the collector's numbers. A flush without data is never issued; its bio's pointer then counts as the request's
+// pointer.
 bool StepEvidence::is_unseen(ReqRec &rec) {
     const bool known = rec.empty_flush ? !rec.bios.empty() : rec.r.pointer != 0 && rec.r.issue_ns != kNoTime;
     if (!m_.numbered || !m_.pointers || !known) return false;
@@ -33,7 +34,7 @@ bool StepEvidence::is_unseen(ReqRec &rec) {
     return true;
 }
 
-// Its completion is missing. Where pointers say whose, no other request got it.
+// The request's completion is missing. If pointers identify requests, no other request got the completion.
 void StepEvidence::missed_completion(ReqRec &rec, std::int64_t begin_ns) {
     if (is_unseen(rec)) return;
     const bool known = m_.pointers && rec.r.pointer != 0 && rec.r.queue_ns != kNoTime && rec.r.issue_ns != kNoTime;
@@ -44,7 +45,7 @@ Waiter StepEvidence::waiter(const ReqRec &rec) const {
     return m_.hooks && m_.hooks->waiter ? m_.hooks->waiter(rec.r) : Waiter{};
 }
 
-// When whoever waits for the request has gone on without it; kNoTime: nobody has.
+// The time when the request's waiter resumed without a completion; kNoTime: the waiter did not.
 std::int64_t StepEvidence::left_ns(const ReqRec &rec) const {
     const std::int64_t ended_ns = waiter(rec).ended_ns;
     return ended_ns != kNoTime && ended_ns < m_.last_ns ? ended_ns : kNoTime;
@@ -54,13 +55,14 @@ bool StepEvidence::too_long(const Device &d, std::int64_t begin_ns, std::int64_t
     return d.completions >= kLearned && end_ns - begin_ns > std::max(kAtLeast_ns, kTimesLongest * d.longest_ns);
 }
 
-// A step of a request or a bio of which the step before is not there.
+// A step of a request or a bio whose preceding step is missing.
 void StepEvidence::came_from_nowhere(const BlockEvent &e) {
     const Device &d = m_.devices.of(e.dev);
     if (m_.first_ns != kNoTime && too_long(d, m_.first_ns, e.ts_ns)) missed(e.dev, e.ts_ns - d.longest_ns, e.ts_ns);
 }
 
-// It is allocated or inserted, and completes. What fails before a driver has it is never issued.
+// The request is allocated or inserted, and completes without an issue. A request that fails before the driver is never
+// issued.
 void StepEvidence::check_issued(const BlockEvent &e, const ReqRec &rec) {
     if (rec.issue_ordinal != 0 || rec.is_flush || rec.empty_flush || e.error != 0 || rec.r.error != 0 ||
         !rec.device->has_issue)
@@ -69,7 +71,7 @@ void StepEvidence::check_issued(const BlockEvent &e, const ReqRec &rec) {
     if (begin_ns != kNoTime) missed(e.dev, begin_ns, e.ts_ns);
 }
 
-// It is inserted or issued, on a device whose requests are seen allocated.
+// The request is inserted or issued, on a device with getrq events.
 void StepEvidence::check_allocated(const BlockEvent &e, const ReqRec &rec) {
     if (e.nr_sectors == 0 || !m_.devices.of(e.dev).has_getrq) return;
     if (!rec.bios.empty()) missed(e.dev, rec.r.queue_ns != kNoTime ? rec.r.queue_ns : e.ts_ns, e.ts_ns);

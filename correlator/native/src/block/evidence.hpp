@@ -11,7 +11,7 @@ class StepEvidence {
   public:
     explicit StepEvidence(Matching &m) : m_(m) {}
 
-    // A request of the device took so long from one step to the next.
+    // Learns the time between two successive steps of a request of the device.
     static void took(Device &, std::int64_t begin_ns, std::int64_t end_ns);
     void missed(std::uint32_t dev, std::int64_t begin_ns, std::int64_t end_ns, const ReqRec *of = nullptr);
     bool is_unseen(ReqRec &);

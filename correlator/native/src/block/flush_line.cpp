@@ -5,11 +5,11 @@
 
 namespace opline::block_model {
 
-// flush_end_io() completes what a flush was for with interrupts off: right behind it, and until its CPU does something
-// else, whatever other CPUs do meanwhile.
+// flush_end_io() completes the served requests with interrupts off: right after the flush, before the CPU does anything
+// else. Other CPUs may do anything meanwhile.
 void FlushRuns::begin(FlushCpu &of, const BlockEvent &e, std::uint64_t ordinal) {
     of.goes_on = 0;
-    if (e.kind != BlockKind::kRqComplete || e.cpu >= kMostCpus) return;  // given up: nothing comes behind it
+    if (e.kind != BlockKind::kRqComplete || e.cpu >= kMostCpus) return;  // given up: no completions follow
     if (e.cpu >= last_on_cpu_.size()) last_on_cpu_.resize(e.cpu + 1);
     of.goes_on = last_on_cpu_[e.cpu] = ordinal;
 }
@@ -18,7 +18,7 @@ void FlushRuns::keep(FlushCpu *of, const BlockEvent &e, std::uint64_t ordinal) {
     if (of && e.cpu < last_on_cpu_.size() && of->goes_on == before_) of->goes_on = ordinal;
 }
 
-// Its flush is complete, and what that was for is completing now.
+// The request's flush is complete, and the requests served by the flush are completing now.
 bool FlushRuns::goes_on(const Device &d, const ReqRec &waiter) const {
     if (!waiter.flush_done || waiter.done_cpu >= last_on_cpu_.size()) return false;
     const FlushCpu *of = d.flush_cpus.find(waiter.done_cpu);
@@ -37,7 +37,7 @@ void FlushLine::note_flush_entry(Index i, std::uint32_t flags) {
     enlist(rec.device->flush_waiters, i);
 }
 
-// What completed was another's than it seemed: so may be what comes for those that wait now.
+// A completion was assigned to the wrong request: the waiters' completions are doubtful, too.
 void FlushLine::doubt_waiters(Device &d) {
     for (const auto *list : {&d.flush_waiters, &d.second_waiters})
         for (Index w : *list) requests_[w].r.ambiguous = true;
@@ -50,7 +50,7 @@ void FlushLine::take_flush_bios(const BlockEvent &e, Index flush) {
     for (const Waiting &w : pending) {
         const BioRec &bio = bios_[w.bio];
         if (bio.bio.id != w.id || bio.finished || bio.request != kNil) continue;
-        if (bio.bio.nr_sectors > 0) {  // its request begins at its issue
+        if (bio.bio.nr_sectors > 0) {  // a request with data begins at its issue
             ReqRec &rec = requests_[flush];
             if (rec.r.queue_ns == kNoTime) rec.r.queue_ns = bio.bio.queue_ns;
             rec.r.bios.push_back(w.id);
@@ -61,7 +61,7 @@ void FlushLine::take_flush_bios(const BlockEvent &e, Index flush) {
     }
 }
 
-// The bio waits for a flush, in a request of which no getrq was seen.
+// Gives the waiting bio a request, as the getrq is missing.
 Index FlushLine::wait_with_bio(const BlockEvent &e, Index bio) {
     BlockEvent own = e;
     own.rwbs = bios_[bio].bio.rwbs;
@@ -104,7 +104,7 @@ void FlushLine::flush_completed(const BlockEvent &e, Index i) {
     if (d.flushes.size() == 1 && e.kind == BlockKind::kRqComplete) d.queues.note_completion(flush.r.issue_cpu, e.cpu);
 }
 
-// Its data is done. Where the device has no FUA, it waits for one more flush.
+// The request's data is done. On a device without FUA the request waits for one more flush.
 void FlushLine::wait_for_second_completion(const BlockEvent &e, Index i) {
     ReqRec &rec = requests_[i];
     Device &d = m_.devices.of(e.dev);
@@ -126,7 +126,7 @@ void FlushLine::set_free(Device &d, std::uint32_t cpu, const BlockEvent &e) {
     of.free_cpu = e.cpu;
 }
 
-// Since when this CPU's queue has had no flush and no data of one in flight, and where that ended.
+// The time since when the CPU's queue has neither a flush nor a flush's data in flight, and the CPU of the last end.
 FlushCpu FlushLine::free_since(const Device &d, std::uint32_t cpu) {
     FlushCpu last;
     d.flush_cpus.for_each([&](std::uint32_t other, const FlushCpu &of) {
@@ -141,29 +141,28 @@ void FlushLine::line_up(Device &d, Index i) {
         for (Index w : *list) requests_[w].alone = false;
 }
 
-// One with data whose getrq is missing looks like one without.
+// A request with data and without a getrq looks like an empty flush.
 bool FlushLine::lacks_data(const ReqRec &rec) const {
     return rec.empty_flush && !rec.bios.empty() && bios_[rec.bios.back()].bio.nr_sectors != 0;
 }
 
-// Without data, with PREFLUSH and FUA (device-mapper from Linux 6.12 on sends such a bio before its data): if the
-// device has no FUA, one flush comes behind the other. If no fact says whether it has, the completion shows it: a
-// request that completes right behind the first flush has not waited for a second.
+// An empty request with PREFLUSH and FUA (device-mapper sends such a bio before the data from Linux 6.12 on): a device
+// without FUA gets two flushes, one after the other. If no fact tells whether the device has FUA, the completion does:
+// a request that completes right after the first flush did not wait for a second flush.
 bool FlushLine::waits_for_second_flush(const BlockEvent &e, ReqRec &rec) {
     if (!rec.empty_flush || rec.needs_flush || (rec.entry_flags & rwbs::kFua) == 0) return false;
     const std::optional<bool> fua = rec.device->fua;
     if (fua.value_or(false) || lacks_data(rec)) return false;
     rec.needs_flush = true;
     rec.entered_ns = e.ts_ns;
-    if (fua) {  // it has none: the second flush is to come
+    if (fua) {  // the device has no FUA: the second flush is still to come
         rec.waits_for = 0;
         rec.flush_done = false;
     }
     return true;
 }
 
-// Who waits for this CPU's flush, given to another CPU's flush though this one's comes as well; own_only: a request of
-// this very CPU.
+// A waiter for this CPU's flush that was given to another CPU's flush. own_only: only a request of this CPU.
 Index FlushLine::taken_back(const BlockEvent &e, Index flush, bool own_only) {
     Device &d = m_.devices.of(e.dev);
     Index taken = kNil;
@@ -185,7 +184,7 @@ Index FlushLine::taken_back(const BlockEvent &e, Index flush, bool own_only) {
     return taken;
 }
 
-// A flush was queued on this CPU and is not known to be allocated: its getrq is missing.
+// A flush bio was queued on this CPU and has no request: its getrq is missing.
 Index FlushLine::waiter_of_bio(const BlockEvent &e) {
     for (const Waiting &w : m_.devices.of(e.dev).flush_bios) {
         const BioRec &rec = bios_[w.bio];
@@ -198,14 +197,14 @@ Index FlushLine::waiter_of_bio(const BlockEvent &e) {
     return kNil;
 }
 
-// That CPU's queue has a flush in flight: then one that is issued elsewhere is of another queue.
+// The CPU's queue has a flush in flight: a flush issued elsewhere belongs to another queue.
 bool FlushLine::has_other_flush(const Device &d, std::uint32_t cpu, Index flush) const {
     return std::any_of(d.flushes.begin(), d.flushes.end(), [&](Index f) {
         return f != flush && requests_[f].step == Step::kIssued && requests_[f].r.issue_cpu == cpu;
     });
 }
 
-// The requests that wait for a flush of this CPU's queue, as one is issued now: in line_, in order of arrival.
+// Fills line_ with the requests waiting for the flush issued now by this CPU's queue, in order of arrival.
 void FlushLine::line_for(const BlockEvent &e, Index i) {
     Device &d = m_.devices.of(e.dev);
     std::vector<Index> &line = line_;
@@ -234,11 +233,12 @@ void FlushLine::line_for(const BlockEvent &e, Index i) {
     ReqRec &flush = requests_[i];
     if (line.empty())
         if (const Index taken = taken_back(e, i, true); taken != kNil) line.push_back(taken);
-    if (line.empty() && other == kNil && going != kNil) {  // it came too late for the one that has just completed
+    // the request came too late for the flush completed just before
+    if (line.empty() && other == kNil && going != kNil) {
         line.push_back(going);
         flush.r.ambiguous = true;
     }
-    if (line.empty() && other != kNil) {  // of a CPU of which nothing was known
+    if (line.empty() && other != kNil) {  // the request of a CPU with an unknown queue
         if (one_cpu) d.queues.note_together(requests_[other].r.queue_cpu, e.cpu, 1);
         line.push_back(other);
         flush.r.ambiguous = flush.r.ambiguous || waiting > 1;
@@ -251,9 +251,9 @@ void FlushLine::line_for(const BlockEvent &e, Index i) {
                      [this](Index a, Index b) { return requests_[a].entered_ns < requests_[b].entered_ns; });
 }
 
-// Which waiting requests a flush that is issued now is for. It comes from a worker of the CPU that started it: where a
-// request began to wait, or where the flush before it completed. A thread may be held up between its getrq and the
-// line.
+// Chooses the waiting requests served by the flush issued now. The flush comes from a worker of the CPU that started
+// the flush: the CPU of a new waiter, or of the completion of the flush before. A thread may be delayed between its
+// getrq and the line.
 void FlushLine::serve_by(const BlockEvent &e, Index i) {
     line_for(e, i);
     const std::vector<Index> &line = line_;
@@ -273,7 +273,7 @@ void FlushLine::serve_by(const BlockEvent &e, Index i) {
         requests_[starter].started_flush = true;
         return;
     }
-    // Where nothing says yet who shares a queue, it may be that this CPU's own flush is for this CPU's own requests.
+    // As long as the queues of CPUs are unknown, the CPU's own flush may serve only the CPU's own requests.
     const bool own = std::any_of(line.begin(), line.end(), [&](Index w) { return requests_[w].r.queue_cpu == e.cpu; });
     for (Index w : line)
         if (own && d.queues.nothing_known(requests_[w].r.queue_cpu, e.cpu))
@@ -285,7 +285,7 @@ void FlushLine::serve_by(const BlockEvent &e, Index i) {
     }
 }
 
-// The flush in flight that serves it.
+// The flush in flight that serves the waiter.
 Index FlushLine::flush_of(const Device &d, const ReqRec &waiter) const {
     if (waiter.waits_for == 0 || waiter.flush_done) return kNil;
     for (Index f : d.flushes)
@@ -300,7 +300,7 @@ void FlushLine::serve(Index i, Index w) {
     if (!second) waiter.r.flushed_by = flush.r.id;
     Device &d = *flush.device;
     if (waiter.flush_done && !second && d.queues.kinship(waiter.r.queue_cpu, waiter.served_on) == Kinship::kPerhaps)
-        d.queues.note_apart(waiter.r.queue_cpu, waiter.served_on, 1);  // it has not gone on behind that flush
+        d.queues.note_apart(waiter.r.queue_cpu, waiter.served_on, 1);  // the waiter did not resume after the flush
     waiter.served_on = flush.r.issue_cpu;
     waiter.flush_before = waiter.flush_before || waiter.flush_done;
     waiter.flush_done = waiter.started_flush = false;
@@ -323,7 +323,7 @@ void FlushLine::unserve(Index i, Index w) {
         flush.r.bios.erase(std::remove(flush.r.bios.begin(), flush.r.bios.end(), id), flush.r.bios.end());
     flush.r.owners.clear();
     const Device &d = *flush.device;
-    if (flush.r.bios.empty()) flush.r.queue_ns = kNoTime;  // it is for others, of its own CPU
+    if (flush.r.bios.empty()) flush.r.queue_ns = kNoTime;  // the flush serves other requests, of its own CPU
     for (const auto *list : {&d.flush_waiters, &d.second_waiters})
         for (Index other : *list) {
             const ReqRec &rec = requests_[other];

@@ -7,23 +7,24 @@
 
 namespace opline::block_model {
 
-// flush_end_io() completes what a flush was for with interrupts off: right behind it, and until its CPU does something
-// else, whatever other CPUs do meanwhile.
+// flush_end_io() completes the served requests with interrupts off: right after the flush, before the CPU does anything
+// else. Other CPUs may do anything meanwhile.
 class FlushRuns {
   public:
-    // An event of that CPU, by its ordinal.
+    // An event of the CPU, by ordinal.
     void saw(std::uint32_t cpu, std::uint64_t ordinal) {
         if (cpu < last_on_cpu_.size()) before_ = std::exchange(last_on_cpu_[cpu], ordinal);
     }
-    // A flush has completed with the event at hand, of which this is the ordinal.
+    // A flush completes with the current event; `ordinal`: of the event.
     void begin(FlushCpu &, const BlockEvent &, std::uint64_t ordinal);
-    // A request that it was for completes.
+    // A request served by the flush completes.
     void keep(FlushCpu *, const BlockEvent &, std::uint64_t ordinal);
-    // The flush that the request waited for is complete, and what that flush was for is completing now.
+    // The request's flush is complete, and the requests served by the flush are completing now.
     bool goes_on(const Device &, const ReqRec &waiter) const;
 
   private:
-    // The last event of each CPU where a flush has completed, by ordinal, and that of this event's CPU before it.
+    // By CPU: the ordinal of the last event, for CPUs with a completed flush. before_: the same before the current
+    // event, for its CPU.
     std::vector<std::uint64_t> last_on_cpu_;
     std::uint64_t before_ = 0;
 };

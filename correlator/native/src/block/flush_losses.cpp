@@ -5,7 +5,7 @@
 
 namespace opline::block_model {
 
-// A thread queues a flush: it waits for the one that it queued before no longer.
+// A thread queues a flush, so the thread no longer waits for its flush before.
 void FlushLosses::check_flush_before(const BlockEvent &e) {
     if (e.tid <= 0) return;
     Device &d = m_.devices.of(e.dev);
@@ -33,7 +33,8 @@ void FlushLosses::check_flush_before(const BlockEvent &e) {
         if (d.flushes_alone < 4 * d.flushes_beside) return;
     }
     if (!of_bio && d.waiter_done_ns >= since_ns) {
-        // A completion that was given to another may have been its own. Then that one's is still to come, and is its.
+        // The request may have lost its completion to another request. The other request's completion is then still to
+        // come, and belongs to this request.
         line_.doubt_waiters(d);
         return;
     }
@@ -44,8 +45,8 @@ void FlushLosses::check_flush_before(const BlockEvent &e) {
     else requests_.close(*waiter);
 }
 
-// Whoever waited for the flush has gone on: its completion is lost, and so is the flush's, if that is still in flight
-// and no other one before it was for the request.
+// The flush's waiter has resumed: the request's completion is lost. The flush's completion is lost as well if the flush
+// is still in flight and no earlier flush served the request.
 void FlushLosses::give_up_waiter(const BlockEvent &e, Index i) {
     ReqRec &rec = requests_[i];
     Device &d = m_.devices.of(e.dev);
@@ -65,9 +66,9 @@ void FlushLosses::give_up_waiter(const BlockEvent &e, Index i) {
     requests_.close(flush);
 }
 
-// What a flush was for goes on before the next one of its queue is issued. Who did not has lost its completion: the
-// first in line at once; of others it may be that they came too late for the flush before, several times if their CPU
-// was taken away. Of an op's requests its end says more.
+// The requests served by a flush resume before the next flush of the queue is issued. A request that did not has lost
+// its completion: the first in line at once; a later request may have missed several flushes if its CPU was taken away.
+// For an op's request the op's end is a better proof.
 void FlushLosses::give_up_waiters(const BlockEvent &e) {
     Device &d = m_.devices.of(e.dev);
     lost_.clear();
@@ -95,14 +96,15 @@ void FlushLosses::give_up_left(const BlockEvent &e) {
     for (std::size_t k = 0; k < lost_.size(); ++k) settle_left(e, lost_[k], flush_done);
 }
 
-// Whoever waits for the request has gone on, and who got its completion has not.
+// The request's waiter has resumed, and the waiter of the request that got the completion has not.
 bool FlushLosses::was_anothers(const ReqRec &rec) const {
     return rec.empty_flush && evidence_.left_ns(rec) != kNoTime &&
            contests_.contested_by_one_that_waits(rec) != nullptr;
 }
 
-// Whoever waits for the request has gone on. Its completion is lost, or another one got it, and has its own to come.
-// Who has not gone on by the time of the next flush's completion waits for more than a CPU.
+// The request's waiter has resumed. Either the completion is lost, or another request got the completion and will get
+// this request's completion later. A taker that has not resumed by the completion of the next flush waits for more than
+// a CPU.
 void FlushLosses::settle_left(const BlockEvent &e, Index i, bool next_flush_done) {
     ReqRec &rec = requests_[i];
     const Contested *taken = contests_.contested_by_one_that_waits(rec);
@@ -120,8 +122,8 @@ void FlushLosses::settle_left(const BlockEvent &e, Index i, bool next_flush_done
     requests_.close(i);
 }
 
-// What a flush was for completes soon behind it, though other queues' flushes may be issued in between. What is still
-// to come when so many have been, and none is in flight, is lost as well.
+// The requests served by a flush complete soon after the flush; meanwhile other queues may issue flushes. After
+// kIssuesBetween flushes, with none in flight, the completions still owed are lost.
 void FlushLosses::give_up_owed(Device &d) {
     constexpr std::uint64_t kIssuesBetween = 8;
     if (d.owed == 0 || !d.flushes.empty() || d.flush_issues < d.owed_issues + kIssuesBetween) return;

@@ -6,11 +6,11 @@
 namespace opline::block_model {
 namespace {
 
-constexpr int kSurelyInLine = 5;  // how well a completion fits one that waits for a flush: it is right behind that
+constexpr int kSurelyInLine = 5;  // rank of a completion right after the waiter's flush
 
 }  // namespace
 
-// The write (or flush bio's request) that a completion without sectors ends.
+// The write (or flush bio's request) ended by a completion without sectors.
 Found FlushTurns::empty_to_complete(const BlockEvent &e) {
     if (Index *known = m_.rq_of(e) ? requests_.by_pointer(e.rq) : nullptr)
         if (requests_[*known].step == Step::kDataDone) return {*known, false, true};
@@ -26,11 +26,11 @@ Found FlushTurns::empty_to_complete(const BlockEvent &e) {
     for (Index i : d.second_waiters) {
         const ReqRec &rec = requests_[i];
         if (m_.rq_of(e) && rec.r.pointer && rec.r.pointer != e.rq) continue;
-        // It names the sector where its last bio begins, or where it ended: that depends on the kernel.
+        // Depending on the kernel, the event has the first sector of the last bio, or the end of the request.
         const bool here = rec.r.sector == e.sector || rec.r.sector + rec.r.nr_sectors == e.sector ||
                           (!rec.bios.empty() && bios_[rec.bios.back()].bio.sector == e.sector);
         if (!here) continue;
-        // It comes right behind its data, or behind the flush that it waited for, on the same CPU.
+        // The completion comes right after the data, or right after the awaited flush, on the same CPU.
         const bool follows =
             rec.needs_flush ? last && rec.flush_done && rec.waits_for == last->done : rec.r.complete_cpu == e.cpu;
         const int rank = follows ? 2 : 1;
@@ -39,8 +39,8 @@ Found FlushTurns::empty_to_complete(const BlockEvent &e) {
         found = {i, false, false};
         best = rank;
     }
-    // Its place alone says little where flushes have the same, sector 0 or what device-mapper gave them. Behind one
-    // flush they complete in order of arrival.
+    // The place alone proves little if several flushes have the same place: sector 0, or a sector given by
+    // device-mapper. After one flush, requests complete in order of arrival.
     if (best < 2 || requests_[found.index].needs_flush)
         if (const Found line = first_in_line(e, best == 0 ? 1 : kSurelyInLine); line)
             if (best < 2 || requests_[line.index].entered_ns < requests_[found.index].entered_ns) return line;
@@ -49,14 +49,15 @@ Found FlushTurns::empty_to_complete(const BlockEvent &e) {
     return found;
 }
 
-// Is it a flush bio's request, as far as its address and its bio's sector (where device-mapper made it) say?
+// Whether the completion can be of the flush bio's request, by address and by the bio's sector (given by
+// device-mapper).
 bool FlushTurns::may_end(const BlockEvent &e, const ReqRec &rec) const {
     if (!rec.empty_flush || (m_.rq_of(e) && rec.r.pointer && rec.r.pointer != e.rq)) return false;
     if (e.sector == 0 || e.sector == kNoSector) return true;
     return !rec.bios.empty() && bios_[rec.bios.back()].bio.sector == e.sector;
 }
 
-// How well a completion fits a request that waits for a flush. `last`: the flush that has completed on its CPU.
+// How well a completion fits a request waiting for a flush. `last`: the last flush completed on the CPU.
 int FlushTurns::place_in_line(const BlockEvent &e, const ReqRec &rec, const FlushCpu *last) const {
     const Device &d = *rec.device;
     if (last && rec.waits_for == last->done && rec.flush_done) return kSurelyInLine;
@@ -67,7 +68,7 @@ int FlushTurns::place_in_line(const BlockEvent &e, const ReqRec &rec, const Flus
     return rec.r.queue_cpu == e.cpu ? 2 : 1;
 }
 
-// A flush bio's request completes with the flush that it waited for: right after it, on the same CPU.
+// A flush bio's request completes with the awaited flush: right afterwards, on the same CPU.
 Found FlushTurns::first_in_line(const BlockEvent &e, int at_least) {
     Device &d = m_.devices.of(e.dev);
     const FlushCpu *last = e.cpu != kNoCpu ? d.flush_cpus.find(e.cpu) : nullptr;
@@ -83,7 +84,7 @@ Found FlushTurns::first_in_line(const BlockEvent &e, int at_least) {
         const int rank = place_in_line(e, rec, last);
         if (rank >= 4 && d.queues.nothing_known(rec.r.queue_cpu, last->issued_on)) perhaps = true;
         fits = rank > best ? 1 : fits + (rank == best);
-        // A request that waits for its second flush has gone to the end of the line, if it is known that it does.
+        // A request known to wait for a second flush has moved to the end of the line.
         const bool before = rank == best && d.fua == false && rec.entered_ns < requests_[found.index].entered_ns;
         if (rank <= best && !before) continue;
         best = rank;

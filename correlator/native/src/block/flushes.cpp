@@ -3,7 +3,7 @@
 
 namespace opline::block_model {
 
-// A pass-through command has no bio of a file: it begins at its issue. Kernels before 4.11 write R or W for its
+// A pass-through command has no bio of a file and begins at its issue. Kernels before 4.11 write R or W for its
 // direction.
 Fate Passthrough::begin(Index i) {
     ReqRec &rec = requests_[i];
@@ -18,7 +18,7 @@ Found Passthrough::to_complete(const BlockEvent &e) {
     Found found;
     for (Index i : m_.devices.of(e.dev).passthrough) {
         const ReqRec &rec = requests_[i];
-        // LTTng takes the letter R from the bytes, which the issue and the completion have differently.
+        // LTTng derives the letter R from the byte count, which differs between issue and completion.
         const bool other_way = ((rec.op ^ e.rwbs) & kDirection & ~rwbs::kRead) != 0;
         if (other_way || (m_.rq_of(e) && rec.r.pointer && rec.r.pointer != e.rq)) continue;
         if (found) found.ambiguous = true;
@@ -28,7 +28,8 @@ Found Passthrough::to_complete(const BlockEvent &e) {
     return found;
 }
 
-// Its issue is missing: what it was for completes right behind it, and which of those that wait that is nothing says.
+// The flush's issue is missing. The served requests complete right afterwards, and nothing tells which of the waiters
+// these are.
 void Flushes::unknown_flush_completed(const BlockEvent &e) {
     Device &d = m_.devices.of(e.dev);
     line_.doubt_waiters(d);
@@ -75,13 +76,14 @@ Fate Flushes::issue_flush(const BlockEvent &e) {
     return requests_.fate_of(requests_[i]);
 }
 
-// A hardware queue has one flush in flight: an open one of this queue has lost its completion. (Where pointers say
-// which is which, the pointer's return says it.)
+// A hardware queue has one flush in flight: an older open flush of the queue has lost its completion. (With pointers,
+// the return of the pointer tells the same.)
 void Flushes::give_up_flushes(const BlockEvent &e) {
     constexpr std::size_t kMost = 64;
     Device &d = m_.devices.of(e.dev);
     lost_.clear();
-    // In order of issue. With one that is surely of this queue go those before it of which nothing is known.
+    // From the latest issue back. With a flush surely of this queue, earlier flushes of unknown queues are given up as
+    // well.
     bool lost = false;
     for (auto f = d.flushes.rbegin(); f != d.flushes.rend(); ++f) {
         if (requests_[*f].step != Step::kIssued || e.cpu == kNoCpu) continue;
@@ -95,7 +97,7 @@ void Flushes::give_up_flushes(const BlockEvent &e) {
     for (std::size_t k = 0; k < lost_.size(); ++k) {
         ReqRec &flush = requests_[lost_[k]];
         line_.flush_completed(e, lost_[k]);
-        if (d.unsure_ns >= flush.r.issue_ns) {  // a completion that was given to another was its own
+        if (d.unsure_ns >= flush.r.issue_ns) {  // the flush's completion was given to another flush
             flush.r.complete_ns = d.unsure_ns;
             flush.r.ambiguous = true;
             ++d.unsure;
@@ -106,9 +108,9 @@ void Flushes::give_up_flushes(const BlockEvent &e) {
     }
 }
 
-// The flush that a completion (or requeue) without sectors is of. Of several in flight: one that this CPU issued, or
-// that is for a request of this CPU (where the kernel sends its completion), else one of a CPU whose requests have been
-// seen to complete here.
+// The flush of a completion (or requeue) without sectors. Among several in flight: a flush issued by this CPU, or
+// serving a request of this CPU (the kernel sends the completion there); else a flush of a CPU whose requests are known
+// to complete here.
 Found Flushes::flush_to_complete(const BlockEvent &e) {
     if (Index *known = m_.rq_of(e) ? requests_.by_pointer(e.rq) : nullptr; known && requests_[*known].is_flush)
         return {*known, false, true};
@@ -124,13 +126,14 @@ Found Flushes::flush_to_complete(const BlockEvent &e) {
         const bool seen = d.queues.completes(issued, e.cpu);
         const int rank =
             (seen || issued == e.cpu ? 2 : 0) + (e.cpu != kNoCpu && (issued == e.cpu || rec.r.queue_cpu == e.cpu));
-        // Where requests of several queues complete on one CPU, who issued what says little.
+        // If requests of several queues complete on one CPU, the issuing CPU proves little.
         fits = rank >> 1 > best >> 1 ? 1 : fits + (rank >> 1 == best >> 1);
         if (rank < best) continue;
         if (rank > best) found.index = i;
         best = rank;
     }
-    // Where what that CPU issued has always completed elsewhere, it is a flush whose issue is missing.
+    // If requests issued by the CPU have always completed elsewhere, the completion belongs to a flush without an issue
+    // event.
     if (best == 0 && d.queues.several() && e.cpu != kNoCpu && e.kind == BlockKind::kRqComplete) {
         const std::uint32_t issued = requests_[found.index].r.issue_cpu;
         if (d.queues.knows_completions(issued)) return {};
@@ -174,7 +177,7 @@ Fate Flushes::complete_empty(const BlockEvent &e) {
     return completed_empty(e, found);
 }
 
-// A pass-through command that moved data completes without a sector, with the sectors that it moved.
+// A pass-through command with data completes without a sector, with the number of moved sectors.
 Fate Flushes::complete_passthrough(const BlockEvent &e) { return completed_empty(e, passthrough_.to_complete(e)); }
 
 Fate Flushes::completed_empty(const BlockEvent &e, Found found) {

@@ -18,7 +18,7 @@
 
 namespace opline::block_model {
 
-// Pass-through commands: they have no bio of a file and begin at their issue.
+// Pass-through commands: without a bio of a file, begun at the issue.
 class Passthrough {
   public:
     Passthrough(Matching &m, Requests &requests) : m_(m), requests_(requests) {}

@@ -6,7 +6,7 @@
 namespace opline::block_model {
 namespace {
 
-// Requests that waited while no other did are sure. Two flushes at once may be one whose completion was lost.
+// A request that waited alone is sure. Two flushes at once may be one flush with a lost completion.
 constexpr std::uint32_t kSure = 4;
 constexpr std::size_t kMostPairs = 1u << 16;
 
@@ -31,8 +31,8 @@ HardwareQueues::Kinship HardwareQueues::kinship(std::uint32_t a, std::uint32_t b
     return kin->apart >= kin->together + kSure ? Kinship::kApart : Kinship::kPerhaps;
 }
 
-// Where flushes have not shown more, CPUs of one queue are those whose requests complete on the same CPU, where the
-// queue's interrupt is.
+// Without a better proof from flushes, two CPUs share a queue if their requests complete on the same CPU, the CPU of
+// the queue's interrupt.
 bool HardwareQueues::same(std::uint32_t a, std::uint32_t b) const {
     const Kinship known = kinship(a, b);
     if (known != Kinship::kPerhaps) return known == Kinship::kTogether;

@@ -20,7 +20,7 @@ namespace opline::block_model {
 
 constexpr std::size_t kMostCpus = std::size_t{1} << 12;
 
-// Where the requests that one CPU issued have completed. What is rare is a mistake.
+// CPUs where the requests issued by one CPU completed. A rare CPU is a mistake.
 struct Completions {
     std::array<std::uint32_t, 64> counts{};  // by CPU, mod 64
     std::uint32_t most = 0;
@@ -33,21 +33,22 @@ class HardwareQueues {
   public:
     enum class Kinship : std::uint8_t { kApart, kPerhaps, kTogether };
 
-    // The CPU's queue for writes and flushes. Of several queues of one CPU it is the first: queues for reads and
-    // polling come behind those (block/blk-mq.c, enum hctx_type).
+    // The CPU's queue for writes and flushes. Among several queues of a CPU it is the first: queues for reads and
+    // polling have higher numbers (block/blk-mq.c, enum hctx_type).
     void tell(std::uint32_t cpu, std::uint32_t queue);
     std::uint32_t queue_of(std::uint32_t cpu) const { return cpu < told_.size() ? told_[cpu] : kNoQueue; }
-    // Nothing told: what the class says of the device is an assumption, or learned.
+    // No facts: the class assumes or learns the device's queues.
     bool are_assumed() const { return told_.empty(); }
 
     Kinship kinship(std::uint32_t cpu, std::uint32_t other) const;
     // The best guess.
     bool same(std::uint32_t cpu, std::uint32_t other) const;
-    // Not even that the device has one queue, which is sure once enough requests went on behind other CPUs' flushes.
+    // Not even known that the device has one queue. One queue is sure as soon as enough requests completed after other
+    // CPUs' flushes.
     bool nothing_known(std::uint32_t cpu, std::uint32_t other) const;
     bool several() const { return several_; }
-    // Requests that the CPU issued complete on the other one. Until completions show where, that is a CPU of the same
-    // queue, where the queue's interrupt is.
+    // Requests issued by one CPU complete on the other CPU. Before completions show the CPU, any CPU of the same queue
+    // counts, as the queue's interrupt may be there.
     bool completes(std::uint32_t issued, std::uint32_t on) const;
     bool knows_completions(std::uint32_t issued) const {
         return issued < completes_on_.size() && completes_on_[issued].most >= kEnough;
@@ -71,7 +72,7 @@ class HardwareQueues {
     std::vector<std::uint32_t> told_;        // by CPU
     FlatMap<std::uint64_t, Kin> kin_;        // by pair of CPUs
     bool several_ = false;                   // two flushes were in flight at once
-    std::uint64_t crossed_ = 0;              // requests that went on behind a flush that another CPU issued
+    std::uint64_t crossed_ = 0;              // requests completed after a flush that another CPU issued
     std::vector<Completions> completes_on_;  // by issuing CPU
 };
 

@@ -10,11 +10,11 @@
 
 namespace opline::block_model {
 
-constexpr std::uint64_t kLearned = 100;  // completions after which something is taken for learned
+constexpr std::uint64_t kLearned = 100;  // completions needed to count something as learned
 
 // The order in which a thread's plug is emptied, learned from requests of different places. blk_add_rq_to_plug() puts a
-// request at the list's head, and requests are taken from there: last in, first out from Linux 5.16 to 6.12. Before and
-// after that it is first in, first out.
+// request at the head of the list, and the kernel takes requests from the head: last in, first out from Linux 5.16 to
+// 6.12. Older and newer kernels: first in, first out.
 class PlugOrder {
   public:
     // The thread's request, made at the event `made`, takes a step out of the plug at the event `now`.
@@ -29,27 +29,27 @@ class PlugOrder {
     bool nothing_known() const { return last_first_ == first_first_; }
 
   private:
-    std::int32_t tid_ = -1;                 // of the last step: whose,
-    std::uint64_t request_ = 0, step_ = 0;  // of which request, and when
+    std::int32_t tid_ = -1;                 // thread of the last step,
+    std::uint64_t request_ = 0, step_ = 0;  // its request, and its event
     std::uint64_t last_first_ = 0, first_first_ = 0;
 };
 
-// In which order a device completes what was issued.
+// The order in which a device completes requests.
 class CompletionOrder {
   public:
-    // Of two requests of one place at the device the one that was issued later, or earlier, has completed: known where
-    // direction or length tells them apart.
+    // Of two requests of one place at the device, the later or the earlier issue has completed: known if direction or
+    // length tells the requests apart.
     void note_later_first() { ++last_first_; }
     void note_earlier_first() { ++first_first_; }
     bool last_in_first_out() const { return last_first_ > first_first_; }
 
-    // So many requests of the device completed between the issue and the completion of one.
+    // The number of requests of the device that completed between a request's issue and completion.
     void note_overtaken(std::uint64_t completions) {
         std::size_t power = 0;
         for (; completions > 0 && power + 1 < overtaken_.size(); completions >>= 1) ++power;
         ++overtaken_[power];
     }
-    // So many that 99 % of its requests were overtaken by fewer; a power of two, 0: none completed.
+    // A limit: 99 % of the requests were overtaken by fewer. A power of two; 0: no completions.
     std::uint64_t seldom_overtaken() const {
         std::uint64_t total = 0, more = 0;
         for (auto n : overtaken_) total += n;

@@ -10,15 +10,14 @@
 
 namespace opline::block_model {
 
-// What a matcher concluded from one event, in terms that two matchers share: ordinals of events.
+// The conclusion of a matcher from one event, in ordinals of events, which two matchers share.
 struct Conclusion {
     enum class Hop : std::uint8_t { kNone, kBio, kIssue, kComplete };
     Hop hop = Hop::kNone;
     bool by_pointer = false;
     bool ambiguous = false;
-    std::uint64_t answer = 0;  // event that began the bio (kBio) or request (kIssue), or its last issue (kComplete)
-    // A bio that a pointer says is the request's, though it was merged: where it began, the request's last issue and
-    // place.
+    std::uint64_t answer = 0;  // the event that began the bio (kBio) or request (kIssue), or the last issue (kComplete)
+    // A merged bio that a pointer assigns to a request: the bio's first event, the request's last issue, and the place.
     std::uint64_t merged_bio = 0, issue = 0;
     Place place;
 };
@@ -27,7 +26,7 @@ struct Found {
     Index index = kNil;
     bool ambiguous = false;
     bool by_pointer = false;
-    bool tainted = false;  // an ambiguous one beside it may have taken its step
+    bool tainted = false;  // an ambiguous request at the same place may have taken the step
     explicit operator bool() const { return index != kNil; }
 };
 
@@ -76,7 +75,7 @@ struct Matching {
     std::int64_t last_ns = kNoTime, first_ns = kNoTime;
     BlockCounts counts;
     Conclusion said;
-    bool concludes = false;  // BlockModel compares what this matcher says with what another one says
+    bool concludes = false;  // BlockModel compares the conclusions of this matcher with another matcher's
     Places places;
     BlockDevices devices;
 

@@ -6,7 +6,7 @@ namespace opline::block_model {
 Fate Merges::merge(const BlockEvent &e, bool front) {
     ++(front ? m_.counts.front_merges : m_.counts.back_merges);
     const Found bio = bios_.for_request(e);
-    // Where the collector names further bios, a bio's pointer says at the issue which request it has joined.
+    // If the collector names further bios, a bio's pointer at the issue tells the request of the merge.
     const Found target = finder_.merge_target(e, front, !has_rq_bio_);
     if (bio) {
         bios_[bio.index].bio.merged = true;
@@ -31,7 +31,7 @@ Fate Merges::merge(const BlockEvent &e, bool front) {
     return requests_.fate_of(requests_[target.index]);
 }
 
-// The event's request is absorbed by the one that ends where it begins.
+// The event's request is absorbed by a request that ends at its first sector.
 Fate Merges::rq_merge(const BlockEvent &e) {
     ++m_.counts.rq_merges;
     const Found next = finder_.request_for(e, BlockKind::kRqMerge);
@@ -39,7 +39,7 @@ Fate Merges::rq_merge(const BlockEvent &e) {
         ++m_.counts.unmatched_merge;
         return Fate::kOrphanRequest;
     }
-    requests_.places().leave(next.index);  // it is no candidate for itself
+    requests_.places().leave(next.index);  // the request is no candidate for itself
     const Found into = finder_.merge_target(e, false, true);
     if (!into) {
         ++m_.counts.unmatched_merge;
@@ -63,7 +63,7 @@ Fate Merges::rq_merge(const BlockEvent &e) {
     return requests_.fate_of(requests_[into.index]);
 }
 
-// A pointer says at the issue that the bio is this request's; adjacency may have put it elsewhere.
+// At the issue a pointer tells the request of the bio; adjacency may have chosen another request.
 void Merges::confirm_bio(Index b, Index i) {
     BioRec &bio = bios_[b];
     if (bio.request != i) {
@@ -92,7 +92,7 @@ void Merges::confirm_bio(Index b, Index i) {
     m_.said.place = {requests_[i].r.dev, requests_[i].start};
 }
 
-// BPF's collector names every further bio of a request at its issue: adjacency may have put it elsewhere.
+// BPF's collector names every further bio of a request at the issue; adjacency may have chosen another request.
 Fate Merges::rq_bio(const BlockEvent &e) {
     if (!m_.pointers) return Fate::kContext;
     has_rq_bio_ = true;

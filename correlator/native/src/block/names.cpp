@@ -71,13 +71,13 @@ IoKind BlockModel::kind_of(std::uint32_t flags, std::uint32_t nr_sectors) {
     if (flags & rwbs::kWriteZeroes) return IoKind::kWriteZeroes;
     if (flags & rwbs::kWrite) return IoKind::kWrite;
     if (flags & rwbs::kRead) return IoKind::kRead;
-    // LTTng has no bit for REQ_OP_WRITE_ZEROES, nor for pass-through requests; those have no sectors.
+    // LTTng has no bit for REQ_OP_WRITE_ZEROES, and none for pass-through requests; the latter have no sectors.
     return nr_sectors > 0 ? IoKind::kWriteZeroes : IoKind::kOther;
 }
 
 namespace {
 
-// The zone command of the letters behind a Z, and how many letters name it.
+// The zone command of the letters after a Z, and the number of its letters.
 std::pair<std::uint32_t, std::size_t> zone_command(std::string_view letters) {
     if (letters.substr(0, 2) == "RA") return {rwbs::kZoneResetAll, 2};
     switch (letters.empty() ? '\0' : letters[0]) {
@@ -105,8 +105,8 @@ const char *zone_letters(std::uint32_t zone) {
 }  // namespace
 
 // blk_fill_rwbs() in the kernel's block/blk-core.c and kernel/trace/blktrace.c: [F]{W,D,DE,F,R,N}[F][A][S][M][U]; an F
-// before the operation is PREFLUSH, one after it FUA. FLUSH itself is F: "FF" is a flush with PREFLUSH.
-// Kernels from 6.17 on name zone commands (ZA, ZR, ZRA, ZF, ZO, ZC) and write-zeroes (WZ), which were N before.
+// before the operation is PREFLUSH, an F after the operation FUA. FLUSH itself is F: "FF" is a flush with PREFLUSH.
+// Kernels from 6.17 on name zone commands (ZA, ZR, ZRA, ZF, ZO, ZC) and write-zeroes (WZ); before, both were N.
 std::uint32_t BlockModel::rwbs_by_letters(std::string_view letters) {
     std::uint32_t mask = 0;
     bool operation = false;

@@ -34,7 +34,7 @@ struct Link {
     Index prev = kNil, next = kNil;
 };
 
-// Records with stable indexes. A freed record is used again, with the memory of its vectors.
+// Records with stable indexes. A new record may reuse a freed record, with the memory of its vectors.
 template <class T>
 class Pool {
   public:
@@ -122,7 +122,7 @@ class Chain {
 // A bio between its Q and the end of its request (or, of a bio-based device, its own completion).
 struct BioRec {
     Bio bio;
-    std::uint64_t ordinal = 0;  // of the event of its Q: the same in both matchers
+    std::uint64_t ordinal = 0;  // of the event of the Q: the same in both matchers
     std::uint32_t cpu = kNoCpu;
     Index request = kNil;
     Index parent = kNil;                    // the bio before a remap
@@ -131,8 +131,8 @@ struct BioRec {
     std::uint64_t first_request = 0;
     std::uint32_t children = 0;  // bios and pending remaps with this parent
     bool open_place = false;     // in the chain of bios without a request
-    bool mapped = false;         // of a bio-based device: remapped to another
-    bool finished = false;       // the bio, or its children, are complete; kept for records that refer to it
+    bool mapped = false;         // on a bio-based device: remapped to another device
+    bool finished = false;       // the bio, or its children, are complete; the record is kept for other records
     bool ambiguous = false;
     bool doubtful = false;   // merged while two requests fitted; a pointer may still decide
     bool confirmed = false;  // a pointer confirms the request
@@ -161,42 +161,43 @@ struct FlushCpu {
     std::int64_t issue_ns = kNoTime;   // the time of its issue
     bool ambiguous = false;            // the completion may be another flush's
     std::uint64_t goes_on = 0;         // the served requests complete behind the flush: the latest event of that run
-    // completion of the last flush that was issued here, or of its data; kNoTime: none
+    // completion of the last flush issued here, or of its data; kNoTime: none
     std::int64_t free_ns = kNoTime;
     std::uint32_t free_cpu = kNoCpu;  // the CPU of that completion
 };
 
 struct Device {
     std::uint32_t in_flight = 0, most_in_flight = 0;
-    std::uint32_t undecided = 0;  // completions of requests in flight, not yet assigned to one
+    std::uint32_t undecided = 0;  // completions not yet assigned to one of the requests in flight
     std::uint64_t completions = 0;
     CompletionOrder order;
     bool misses_completions = false;            // many never come: the requests at the device are unknown
     bool has_getrq = false;                     // the trace has getrq events of the device
     std::uint64_t last_issue = 0;               // Request::id of the last issued request
     std::vector<std::uint64_t> last_issue_on;   // the same by CPU; 0: none
-    std::deque<BlockEvent> reissues;            // issues that looked like a second issue of a request in flight
+    std::deque<BlockEvent> reissues;            // issues like a second issue of a request in flight
     bool has_issue = false, has_queue = false;  // the trace has issues, and Q of bios
     // the longest time of a request from allocation to issue, or from issue to completion
     std::int64_t longest_ns = 0;
     std::vector<Waiting> flush_bios;    // bios with PREFLUSH, before the first request
-    Index last_based = kNil;            // the last bio that was remapped from this device
-    std::vector<Index> flush_waiters;   // requests that a flush precedes, in order of arrival
+    Index last_based = kNil;            // the last bio remapped from this device
+    std::vector<Index> flush_waiters;   // requests preceded by a flush, in order of arrival
     std::vector<Index> second_waiters;  // data done, second completion to come
     HardwareQueues queues;
     std::optional<bool> fua;  // the device takes FUA writes
     std::uint64_t flush_issues = 0;
-    // A thread waits for its flush before it queues the next flush (blkdev_issue_flush()), but not if md or dm make
-    // several of one. Learned: how many flushes threads queued without an open flush, and how many behind an open flush
-    // after whose begin no flush completed.
+    // A thread waits for its flush before queueing the next flush (blkdev_issue_flush()), unless md or dm make several
+    // flushes from one. Learned: how many flushes threads queued without an open flush, and how many behind an open
+    // flush without any completed flush since the begin of the latter.
     std::uint64_t flushes_alone = 0, flushes_beside = 0;
     std::int64_t flush_done_ns = kNoTime;  // the last completion of a flush
-    std::int64_t unsure_ns = kNoTime;      // the last completion of one of several flushes that no event told apart
-    std::int64_t blind_ns = kNoTime;       // the last completion that several flushes fitted equally well
+    std::int64_t unsure_ns = kNoTime;      // the last completion of a flush among several that no event told apart
+    std::int64_t blind_ns = kNoTime;       // the last completion with several equally fitting flushes
     std::int64_t doubt_ns = kNoTime;       // the last completion with an unsure request
     // flushes that owned such a completion: another flush's completion is to come
     std::uint64_t unsure = 0;
-    // completions to come of waiters that another's completion has ended, and the flushes issued at the last of these
+    // completions still to come for waiters ended by another request's completion; the flushes issued at the last such
+    // end
     std::uint64_t owed = 0, owed_issues = 0;
     std::int64_t waiter_done_ns = kNoTime;  // the last completion of a request that waited for a flush
     FlatMap<std::uint32_t, FlushCpu> flush_cpus;
@@ -204,15 +205,16 @@ struct Device {
     std::vector<Index> passthrough;  // requests without sectors that are open
 };
 
-// A completion that fitted this request as well, and went to another request: its time and CPU, and the waiter of the
-// other request.
+// A completion assigned to another request that fits this request as well: time and CPU, and the owner of the other
+// request.
 struct Contested {
     std::int64_t at_ns = kNoTime;
     std::uint32_t cpu = kNoCpu;
     Owner by;
 };
 
-constexpr std::uint32_t kManyMissed = 8;  // after so many flushes without an effect on a request its completion is lost
+// limit of served flushes without an effect on a request: then the request's completion is lost
+constexpr std::uint32_t kManyMissed = 8;
 
 struct ReqState {
     std::uint64_t ordinal = 0;        // of the event of its first step

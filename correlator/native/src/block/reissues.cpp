@@ -3,10 +3,10 @@
 
 namespace opline::block_model {
 
-// The request in flight that the driver has refused, so that the kernel issues it once more; kNil: none. The kernel
-// tells of the refusal (block_rq_requeue), but a capture of issues and completions alone lacks that event. The queue
-// stands still until the request is issued again (blk_mq_dispatch_rq_list() in block/blk-mq.c): a second issue of one
-// place is the same request if the queue, or the CPU, has issued nothing else in between.
+// The request in flight that the driver refused and the kernel now issues again; kNil: none. The kernel tells of the
+// refusal (block_rq_requeue), but a capture of just issues and completions lacks this event. The queue stops until the
+// second issue (blk_mq_dispatch_rq_list() in block/blk-mq.c): a second issue at the same place is the same request if
+// the queue, or the CPU, has issued nothing else in between.
 Index Reissues::issued_again(const BlockEvent &e) {
     if (m_.rq_of(e) || e.nr_sectors == 0 || bios_.first_at({e.dev, e.sector}) != kNil) return kNil;
     const Device &d = m_.devices.of(e.dev);
@@ -41,7 +41,7 @@ void Reissues::note_reissue(const BlockEvent &e, Index i) {
     reissues.push_back(e);
 }
 
-// A completion of no request in flight, at a place that was issued twice: these were two requests at once.
+// A completion without a request in flight, at a place with two issues: the issues were two requests at once.
 Index Reissues::second_of_reissue(const BlockEvent &e) {
     std::deque<BlockEvent> &reissues = m_.devices.of(e.dev).reissues;
     for (auto it = reissues.begin(); it != reissues.end(); ++it) {

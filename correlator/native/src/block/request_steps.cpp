@@ -6,7 +6,7 @@
 namespace opline {
 namespace {
 
-// In which order a request takes its steps.
+// The order of a request's steps.
 std::uint32_t rank_of(BlockKind kind) {
     switch (kind) {
     case BlockKind::kBioRemap: return 0;
@@ -60,7 +60,7 @@ BlockEvent RequestSteps::take(std::uint32_t &host) {
     return step.event;
 }
 
-// What a bio does by itself, until it is a request's.
+// The steps of a bio before it belongs to a request.
 void RequestSteps::begins(const RequestRecord &r, const BlockEvent &like, std::uint32_t host) {
     BlockEvent bio = like;
     bio.tid = r.tid;
@@ -85,7 +85,7 @@ void RequestSteps::request(const RequestRecord &r, std::uint32_t host) {
     e.rq = r.rq;
     e.queue = r.hw_queue;
     BlockEvent went_on = e;
-    // Of a record with its issue the inserting thread is the queueing one, where the record has that.
+    // In a record with an issue, the inserting thread is the queueing thread, if the record has a Q.
     went_on.tid = r.issue_ns != kNoTime && r.queue_ns != kNoTime ? r.tid : r.issue_tid;
     add(BlockKind::kRqInsert, r.insert_ns, went_on, host);
     went_on.tid = r.issue_tid;

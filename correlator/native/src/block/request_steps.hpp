@@ -12,20 +12,20 @@
 
 namespace opline {
 
-// A request with its only bio, or a bio. Times: kNoTime where there is no such step, or another record has it.
+// A request with its only bio, or a bio. Times: kNoTime if there is no such step, or if another record has the step.
 struct RequestRecord {
     std::uint64_t rq = 0, bio = 0, sector = 0;
     std::uint32_t bytes = 0, dev = 0;
     std::int64_t queue_ns = kNoTime, getrq_ns = kNoTime, complete_ns = kNoTime;
     std::int64_t insert_ns = kNoTime, issue_ns = kNoTime;  // of a request
-    std::int64_t merge_ns = kNoTime, named_ns = kNoTime;   // of a bio; named: `rq`, of which it is, was issued
+    std::int64_t merge_ns = kNoTime, named_ns = kNoTime;   // of a bio; named: the bio's request `rq` was issued
     std::int32_t tid = -1, issue_tid = -1;                 // the kernel's numbers
     std::uint32_t cpu = kNoCpu, issue_cpu = kNoCpu, complete_cpu = kNoCpu;
     std::uint32_t rwbs = 0, bio_rwbs = 0;
     std::uint32_t hw_queue = kNoQueue;
     std::int32_t error = 0;
     bool front = false;         // merged before the request's first bio
-    std::uint32_t old_dev = 0;  // its partition; 0: it has none
+    std::uint32_t old_dev = 0;  // the partition; 0: none
     std::uint64_t old_sector = 0;
     std::uint64_t cgroup_number = 0;
 };
@@ -39,7 +39,7 @@ class RequestSteps {
     void bio(const RequestRecord &, std::uint32_t host);
     // When the next step is; kNone: none waits.
     std::int64_t next_ns() const { return next_ns_; }
-    // The next step; its thread has the kernel's number. Of equal times that comes first which a request does first.
+    // The next step, with the kernel's number of the thread. Equal times: in the order of a request's steps.
     BlockEvent take(std::uint32_t &host);
 
   private:
@@ -47,7 +47,7 @@ class RequestSteps {
         std::int64_t ts_ns;
         std::uint32_t rank, room;
         std::uint64_t number;
-        bool operator<(const Turn &o) const {  // the heap's top is the last by this
+        bool operator<(const Turn &o) const {  // the heap's top is the last in this order
             if (ts_ns != o.ts_ns) return ts_ns > o.ts_ns;
             return rank != o.rank ? rank > o.rank : number > o.number;
         }

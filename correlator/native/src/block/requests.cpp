@@ -5,7 +5,7 @@
 
 namespace opline::block_model {
 
-// It begins and extends otherwise, or cannot grow any more. Its turn among those of its place stays while that does.
+// The request has a new begin or length, or cannot grow any more. The turn at its place stays while the place stays.
 void RequestPlaces::rekey(Index i, std::uint64_t start, std::uint32_t remaining) {
     ReqRec &rec = requests_[i];
     const bool grows = rec.step == Step::kAllocated || rec.step == Step::kInserted;
@@ -38,7 +38,7 @@ void RequestPlaces::leave_end(Index i) {
     if (has_merges_) ends_.remove(requests_, {rec.r.dev, rec.start + rec.remaining}, i);
 }
 
-// Who ends where is looked up by merges alone: it is not kept before the first one.
+// Only merges look up ends: no ends are kept before the first merge.
 void RequestPlaces::keep_ends() {
     if (has_merges_) return;
     has_merges_ = true;
@@ -67,7 +67,8 @@ void Requests::begin_issue(const BlockEvent &e, Index i) {
             rec.r.nr_sectors = e.nr_sectors;
         }
         places_.rekey(i, e.sector, e.nr_sectors);
-        // The flush machinery takes PREFLUSH off every such write, FUA where the device has none: those complete twice.
+        // The flush machinery removes PREFLUSH from every such write, and FUA if the device has no FUA: these writes
+        // complete twice.
         const std::uint32_t lost = rec.entry_flags & ~e.rwbs;
         rec.twice = e.nr_sectors > 0 && (lost & (rwbs::kFua | rwbs::kPreflush)) != 0;
         rec.needs_flush = (lost & rwbs::kFua) != 0;
@@ -124,7 +125,7 @@ void Requests::add_owner(ReqRec &rec, const Owner &owner) {
     rec.r.owners.push_back(owner);
 }
 
-// The bio is the request's from now on: its first (front) or last one.
+// Adds the bio to the request: as the first (front) or last bio.
 void Requests::attach(Index b, Index i, bool front, bool by_pointer) {
     BioRec &bio = bios_[b];
     ReqRec &rec = requests_[i];
@@ -134,13 +135,13 @@ void Requests::attach(Index b, Index i, bool front, bool by_pointer) {
     bio.confirmed = by_pointer;
     rec.bio_sectors += bio.bio.nr_sectors;
     rec.r.ambiguous = rec.r.ambiguous || bio.ambiguous;
-    if (rec.bios.empty()) {  // not the first in sectors: the one that the request was allocated for
+    if (rec.bios.empty()) {  // the bio of the allocation, perhaps not the first in sectors
         rec.r.queue_tid = bio.bio.tid;
         rec.r.queue_comm = bio.bio.comm;
         rec.r.cgroup = bio.bio.cgroup;
         rec.r.queue_cpu = bio.cpu;
     }
-    // What is merged into a request whose first bio was not seen queued comes after its getrq.
+    // If the first bio has no Q, a merged bio's Q may come after the getrq.
     if (rec.r.queue_ns == kNoTime && (rec.r.getrq_ns == kNoTime || bio.bio.since_ns <= rec.r.getrq_ns))
         rec.r.queue_ns = bio.bio.since_ns;
     if (front) {
@@ -179,7 +180,7 @@ void Requests::set_pointer(Index i, std::uint64_t pointer) {
     if (old != kNil && old != i) reuse(old);
 }
 
-// Its pointer (or a bio's of it) came back: it is over, and how was not seen.
+// The request's pointer (or a bio's pointer) came back: the request is over, and its completion is missing.
 void Requests::reuse(Index i) {
     ReqRec &rec = requests_[i];
     if (rec.step != Step::kDataDone) {
@@ -198,7 +199,7 @@ void Requests::leave_device(ReqRec &rec) {
     --rec.device->in_flight;
 }
 
-// No interval is negative: a step that comes before the one that it follows is another request's, and left out.
+// No interval is negative: a step before its preceding step belongs to another request, and is left out.
 void Requests::check_intervals(ReqRec &rec) {
     auto ordered = [this](std::initializer_list<std::int64_t *> steps) {
         std::int64_t next_ns = kNoTime;
@@ -269,7 +270,7 @@ void Requests::doubt(Index i) {
     if (rec.in_device) rec.dev_completions = rec.device->completions;
 }
 
-// What C means for every request: its device time ends.
+// Effect of C on every request: the device time ends.
 void Requests::completed(const BlockEvent &e, Index i) {
     ReqRec &rec = requests_[i];
     evidence_.took(*rec.device, rec.r.issue_ns, e.ts_ns);

@@ -7,14 +7,14 @@
 
 namespace opline::block_model {
 
-// Where open requests with sectors begin, and where those end that can still grow.
+// The places where open requests with sectors begin, and where requests that can still grow end.
 class RequestPlaces {
   public:
     RequestPlaces(Places &places, Pool<ReqRec> &requests, const Ends &age)
         : requests_(requests), age_(age), starts_(places), ends_(places) {}
 
     Index first(const Place &place) const { return starts_.first(place); }
-    // Of those that end at that place. Only merges ask: nobody keeps that before the first one.
+    // The first request ending at the place. Only merges ask: no ends are kept before the first merge.
     Index first_ending(const Place &place) {
         keep_ends();
         return ends_.first(place);
@@ -44,14 +44,14 @@ class Requests {
     const ReqRec &operator[](Index i) const { return requests_[i]; }
     std::size_t live() const { return requests_.live(); }
     Index oldest() const { return age_.head; }
-    // The open request with that pointer; nullptr: none. Valid until the next request comes or goes.
+    // The open request with this pointer; nullptr: none. Valid until the next request comes or goes.
     Index *by_pointer(std::uint64_t pointer) { return by_rq_.find(pointer); }
     template <class Look>  // void(const Request &), in order of first sight
     void each_open(const Look &look) const {
         for (Index i = age_.head; i != kNil; i = requests_[i].age.next) look(requests_[i].r);
     }
     RequestPlaces &places() { return places_; }
-    std::uint64_t unconfirmed_merges() const { return unconfirmed_merges_; }  // merged bios that no pointer confirmed
+    std::uint64_t unconfirmed_merges() const { return unconfirmed_merges_; }  // merged bios not confirmed by a pointer
 
     Index make(const BlockEvent &, std::uint64_t sector, std::uint32_t nr_sectors);
     void attach(Index bio, Index request, bool front, bool by_pointer);
@@ -67,7 +67,8 @@ class Requests {
     void close(Index);
 
     static Fate fate_of(const ReqRec &r) { return r.r.owners.empty() ? Fate::kBackground : Fate::kRequestStep; }
-    // Whether the request that begins at place and was last issued by that event has the bio that began with this one.
+    // Whether the request at `place`, last issued by the event issue_ordinal, has the bio begun by the event
+    // bio_ordinal.
     enum class Has : std::uint8_t { kNo, kYes, kAmbiguous, kNoRequest };
     Has has_bio(const Place &, std::uint64_t issue_ordinal, std::uint64_t bio_ordinal) const;
 

@@ -8,8 +8,8 @@ namespace opline::block_model {
 namespace {
 
 constexpr std::size_t kMost = 128;  // beyond: the oldest is not waited for any longer
-// From the completion to the wake-up on its CPU. Of 1 282 607 measured on Linux 6.18 all but one took less; 99.8 % took
-// less than 2 us.
+// From the completion to the wake-up on the same CPU. Of 1 282 607 measured on Linux 6.18 all but one took less; 99.8 %
+// took less than 2 us.
 constexpr std::int64_t kWakesWithin_ns = 100'000;
 
 Place place_of(const BlockEvent &e) { return {e.dev, e.sector}; }
@@ -20,10 +20,10 @@ bool Undecided::hold(const BlockEvent &e, const std::vector<Index> &candidates) 
     Completion c{e, {}};
     for (Index i : candidates) {
         const ReqRec &rec = requests_[i];
-        // What comes behind a flush completes twice: its events go by their order.
+        // A request behind a flush completes twice: its events are assigned by order.
         if (!rec.in_device || rec.twice || rec.waits_flush || rec.remaining != e.nr_sectors) return false;
         const Waiter waiter = evidence_.waiter(rec);
-        if (waiter.ends_with_it) return false;  // its end says nothing, and must not wait
+        if (waiter.ends_with_it) return false;  // the op's end proves nothing, and must not wait
         c.candidates.push_back({i, rec.r.id});
         c.is_waited_for = c.is_waited_for || waiter.known;
     }
@@ -35,7 +35,7 @@ bool Undecided::hold(const BlockEvent &e, const std::vector<Index> &candidates) 
     return true;
 }
 
-// The requests that completions of the place fit.
+// All requests that fit the held completions of the place.
 std::vector<Index> Undecided::fitted(const Place &place) {
     std::vector<Index> all;
     for (Completion &c : held_) {
@@ -47,7 +47,7 @@ std::vector<Index> Undecided::fitted(const Place &place) {
     return all;
 }
 
-// As many completions of the place as requests that they fit: the next completion is none of theirs.
+// If the place has as many completions as fitting requests, the next completion belongs to none of these requests.
 void Undecided::close_group(const Place &place) {
     const std::vector<Index> all = fitted(place);
     const auto completions =
@@ -83,7 +83,8 @@ void Undecided::take(std::size_t k, Decision &d) {
     --m_.devices.of(d.event.dev).undecided;
     --m_.shared.undecided;
     d.unsure.clear();
-    // If it had an earlier completion, another one's was taken for that, and this one is another's.
+    // If the request had an earlier completion, the earlier completion was another request's, and this completion
+    // belongs to the other request.
     const bool had_one = d.request != kNil && d.shown != Shown::kByWake && requests_[d.request].r.ambiguous;
     if (d.shown == Shown::kByNobody || had_one) d.unsure = fitted(place_of(d.event));
     held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(k));
@@ -133,13 +134,13 @@ bool Undecided::next(Decision &d, bool at_end) {
     return false;
 }
 
-// Devices mostly complete in the order of issue, or in the reverse one.
+// Devices mostly complete in the order of issue, or in reverse order.
 bool Undecided::completes_before(const Candidate &a, Index b) const {
     const std::uint64_t first = requests_[a.request].issue_ordinal, second = requests_[b].issue_ordinal;
     return requests_[b].device->order.last_in_first_out() ? first > second : first < second;
 }
 
-// The one whose waiter has gone on first had one of the completions that came before.
+// The request whose waiter resumed first had one of the earlier completions.
 bool Undecided::take_ended(Decision &d) {
     Ended first;
     for (const Completion &c : held_)
@@ -155,11 +156,10 @@ bool Undecided::take_ended(Decision &d) {
     return true;
 }
 
-// One thread goes on in the order of the completions. Of several threads it is only sure where one completion alone can
-// be meant.
+// One thread resumes in the order of the completions. With several threads, only a single fitting completion is sure.
 std::size_t Undecided::completion_of(const Ended &ended, Shown &shown) const {
     std::vector<std::size_t> its;
-    std::vector<Index> before;  // what these completions fit as well, and what mostly completes earlier
+    std::vector<Index> before;  // requests that fit these completions as well, and mostly complete earlier
     bool one_thread = ended.is_alone;
     for (std::size_t k = 0; k < held_.size(); ++k) {
         const Completion &c = held_[k];

@@ -21,38 +21,38 @@ class Undecided {
     struct Completion {
         BlockEvent event;
         std::vector<Candidate> candidates;
-        bool is_waited_for = false;  // the end of what waits can show whose it is
-        bool is_last = true;         // nothing of the block layer came on its CPU since
+        bool is_waited_for = false;  // the end of a waiter can decide
+        bool is_last = true;         // no block event on the CPU since
     };
     enum class Shown : std::uint8_t { kByWake, kByAll, kByOrder, kByNobody };
     struct Decision {
         BlockEvent event{};
-        Index request = kNil;       // kNil: none of those that fitted is there any more
-        std::vector<Index> unsure;  // requests that may be taken for one another
+        Index request = kNil;       // kNil: no fitting request is left
+        std::vector<Index> unsure;  // requests that may be mistaken for one another
         Shown shown = Shown::kByNobody;
-        bool is_only = false;  // kByWake: since the request was issued no other completion came that fits it
+        bool is_only = false;  // kByWake: no other fitting completion came since the request's issue
     };
 
     Undecided(Matching &m, StepEvidence &evidence, Requests &requests)
         : m_(m), evidence_(evidence), requests_(requests) {}
 
     bool any() const { return !held_.empty(); }
-    // Can anything show whose the completion is? Then it is kept here.
+    // Keeps the completion here if a later event can decide. Returns whether it was kept.
     bool hold(const BlockEvent &, const std::vector<Index> &candidates);
-    // A block event comes. True: something can be decided that it depends on.
+    // A block event comes. True: a decision depends on this event.
     bool passed(const BlockEvent &);
-    // One of them may be of an op with this begin and end.
+    // A held completion may be of an op with this begin and end.
     bool is_inside(std::int64_t begin_ns, std::int64_t end_ns) const;
-    // The thread was woken on that CPU: the completion there is its request's.
+    // A thread was woken on the CPU: the last completion there is of the thread's request.
     bool woken(std::int32_t tid, std::uint32_t cpu, std::int64_t ts_ns, Decision &);
-    // The next one that is decided by now; `at_end`: nothing more comes.
+    // The next decided completion; `at_end`: no more events.
     bool next(Decision &, bool at_end);
 
   private:
     struct Ended {
         Index request = kNil;
         std::int64_t end_ns = kNoTime;
-        bool is_alone = true;  // nobody else went on at that time
+        bool is_alone = true;  // no other waiter resumed at the same time
     };
     bool completes_before(const Candidate &, Index) const;
     bool take_ended(Decision &);

@@ -6,7 +6,7 @@
 namespace opline {
 namespace {
 
-// Gives what the plan says of several hosts the numbers of the joined run.
+// Gives the plan's facts of several hosts the numbers of the joined run.
 Hosts number_hosts(Plan &plan, StringPool &strings) {
     std::vector<std::string> names;
     for (const auto &host : plan.hosts) names.push_back(host.name);

@@ -21,12 +21,12 @@ struct Now {
     std::int64_t first_ns = kNoTime, last_ns = kNoTime;
     std::uint32_t host = 0;            // of the event at hand
     std::int64_t block_ns = kNoTime;   // the block event at hand
-    std::uint32_t block_cpu = kNoCpu;  // and its CPU
+    std::uint32_t block_cpu = kNoCpu;  // the event's CPU
 
     void at(std::int64_t ts_ns) {
         if (ts_ns < last_ns) {
             ++out_of_order;
-            first_ns = std::min(first_ns, ts_ns);  // of a text that is not in order
+            first_ns = std::min(first_ns, ts_ns);  // for a text that is not in order
         } else {
             last_ns = ts_ns;
         }

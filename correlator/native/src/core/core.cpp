@@ -17,7 +17,7 @@ Core::Core(const std::string &plan_json) : Core(parse_plan(plan_json)) {}
 Core::Core(Plan plan) : impl_(std::make_unique<Impl>(std::move(plan))) {
     Impl &m = *impl_;
     const Plan &known = m.common.plan;
-    if (!known.clock_bounds.empty()) attribute_each();  // where an op is cut depends on its times
+    if (!known.clock_bounds.empty()) attribute_each();  // the cuts of an op depend on its times
     for (const auto &d : known.devices) m.blocks.here(d.host).know(d.dev, {d.queues, d.fua});
     for (const auto &s : known.stacks) m.states.waits.causes.know(s, m.common.strings);
     for (const auto &l : known.lost) {
@@ -84,7 +84,7 @@ bool Core::finish() {
         m.progress = Impl::Progress::kFinishing;
         m.take_steps(RequestSteps::kNone - 1);
         m.shortfall.last_number();
-        // First the requests, so that what completed is known to the ops that are still to be settled.
+        // Requests first: ops still to settle need the completed requests.
         m.blocks.each([&m](std::uint32_t host, BlockModel &block) {
             if (!m.common.plan.hosts.empty()) m.common.now.host = host;
             block.finish();

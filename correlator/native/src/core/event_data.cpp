@@ -11,7 +11,7 @@
 namespace opline {
 namespace {
 
-// JSON has no name for what is not finite: a text has.
+// JSON has no numbers for infinities and NaN: a text stands for these values.
 void real(std::string &out, double v) {
     if (std::isnan(v)) out += "\"nan\"";
     else if (std::isinf(v)) out += v < 0 ? "\"-inf\"" : "\"inf\"";
@@ -52,7 +52,7 @@ std::string_view what_of(const Gap &gap) {
     return "not readable";
 }
 
-// What is missing, since the row's own time.
+// The loss, since the row's own time.
 void json_lost(std::string &out, const StreamDecl &stream, const Gap &gap) {
     const bool damage = gap.kind == Gap::Kind::kDamage;
     out += "{\"what\": ";
@@ -72,7 +72,7 @@ void json_lost(std::string &out, const StreamDecl &stream, const Gap &gap) {
     out += '}';
 }
 
-// Puts the members of a row one after the other, each as its form has it.
+// Writes the members of a row, one after the other, each in the row's form.
 class RowWriter {
   public:
     RowWriter(std::string &out, bool json) : out_(out), json_(json) {}
@@ -97,7 +97,7 @@ class RowWriter {
         else if (values[slot].kind == Slot::Kind::kSigned) number(name, values[slot].i);
         else number(name, values[slot].u);
     }
-    // A document inside: in CSV the cell holds its text.
+    // A nested document: in CSV the cell holds the document's text.
     template <class Put>
     void document(std::string_view name, Put &&put) {
         begin(name);

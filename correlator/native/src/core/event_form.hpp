@@ -11,12 +11,12 @@
 namespace opline {
 
 struct WrittenField {
-    std::string label;  // its name, as the form has it
-    std::int32_t slot;  // kNoSlot: its name is written, and no value
+    std::string label;  // name, in the form's style
+    std::int32_t slot;  // kNoSlot: a name without a value
     Slot in(const Slot *values) const { return slot == kNoSlot ? Slot() : values[slot]; }
 };
 
-// A class of events, as far as it is written.
+// A class of events: the written parts.
 struct WrittenClass {
     std::string name;
     std::vector<WrittenField> contexts, payload;
@@ -26,9 +26,9 @@ struct WrittenClass {
 class EventForm {
   public:
     virtual ~EventForm() = default;
-    // What stands above all events.
+    // Text before all events.
     virtual void head(std::string & /*out*/) {}
-    // What stands before the value of a field of this name.
+    // Text before the value of a field.
     virtual std::string label(const std::string &field) const = 0;
     virtual void event(std::string &out, const WrittenClass &, const StreamDecl &, const Event &) = 0;
     virtual void gap(std::string &out, const StreamDecl &, const Gap &) = 0;

@@ -10,7 +10,7 @@
 
 namespace opline {
 
-// By class name: a trace can have several classes of one.
+// By class name: a trace can have several classes with one name.
 inline std::map<std::string, FateCounts> fates(const std::vector<std::unique_ptr<BoundClass>> &classes) {
     std::map<std::string, FateCounts> out;
     for (const auto &c : classes)

@@ -15,15 +15,15 @@ namespace opline {
 
 class HeldLinks {
   public:
-    // At most so many wait; the oldest is told then, as it is.
+    // Limit of waiting links; beyond, the oldest link is reported as known.
     static constexpr std::size_t kMost = 1u << 16;
 
     // The bio was there in [since_ns, until_ns]; kNoTime: not known.
     void hold(const LinkRow &row, const BatchBio &bio, std::int64_t since_ns, std::int64_t until_ns) {
         held_.push_back({row, bio, since_ns == kNoTime ? until_ns : since_ns, until_ns});
     }
-    // Tells the first ones, in order, as far as their ops are over. Of one in whose time something is missing it is
-    // not certain that the request is the bio's.
+    // Reports the first links, in order, up to the first op that is not over. With events missing in a link's time, the
+    // request may not be the bio's request.
     template <class Over, class Tell>  // bool(ref of an op), void(const LinkRow &, const BatchBio &)
     void tell(const LostIntervals &lost, Over over, Tell tell) {
         while (!held_.empty() && (held_.size() > kMost || over(held_.front().row.ref))) {

@@ -21,7 +21,7 @@ class Holes {
     void discarded(std::int64_t begin_ns, std::int64_t end_ns) {
         told_.emplace_back(begin_ns, end_ns == kNoTime ? std::numeric_limits<std::int64_t>::max() : end_ns);
     }
-    // Each hole that no discarded interval touches, once.
+    // Calls `look` once for each hole without a discarded interval nearby.
     template <class Look>  // void(const Numbers::Hole &)
     void each_unexplained(const Look &look) {
         std::sort(told_.begin(), told_.end());

@@ -26,8 +26,8 @@ class HostBlocks {
             if (of == host) return *model;
         return add(host);
     }
-    // The trace has block events, or could have. `converted`: some are perf's, whose completions are not those of its
-    // issues (another length, no flushes).
+    // The trace has block events, or could have block events. `converted`: some are perf's; perf's completions differ
+    // from the issues (another length, no flushes).
     void expect(bool converted) {
         expected_ = true;
         converted_ = converted_ || converted;
@@ -35,9 +35,9 @@ class HostBlocks {
     bool expected() const { return expected_; }
     bool converted() const { return converted_; }
     void expect_wakes() { shared_.has_wakes = true; }
-    // A completion is nobody's yet: wake-ups and ends of ops show whose it is.
+    // A completion is not assigned yet: wake-ups and ends of ops decide.
     bool any_undecided() const { return shared_.undecided != 0; }
-    // Collectors hand on whole requests, which is known before the first event. In a joined run hosts differ.
+    // Collectors deliver whole requests, known before the first event. In a joined run hosts differ.
     void whole() {
         if (!several_) models_.front().second->whole();
     }

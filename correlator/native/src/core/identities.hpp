@@ -20,8 +20,8 @@ struct Identities {
     bool renumbers(const BoundClass &cls, const Event &ev) const {
         return threads.has_aliases() || number_in(ev, cls.pid_ns_slot, kRootPidNs) != kRootPidNs;
     }
-    // The event with other numbers, valid until the next call. The model's keys may name the two fields as well: they
-    // get the same numbers.
+    // The event with other numbers, valid until the next call. The model's keys may use the two fields, too, and get
+    // the same numbers.
     Event renumbered(const BoundClass &cls, const Event &ev, std::uint32_t host) {
         const std::int64_t pid_ns = number_in(ev, cls.pid_ns_slot, kRootPidNs), tid = number_in(ev, cls.tid_slot, -1),
                            pid = number_in(ev, cls.pid_slot, -1);
@@ -42,8 +42,8 @@ struct Identities {
         b.tid = static_cast<std::int32_t>(threads.of_root(host, b.tid));
         b.pid = static_cast<std::int32_t>(threads.of_root(host, b.pid));
     }
-    // Takes what an event says of a thread; the number that was another thread's before, if it was. Where a host has
-    // facts of BPF, which know when a thread began, those of its kernel domain are left out.
+    // Takes an event's facts about a thread. Returns the number if another thread had the number before. With facts of
+    // BPF (which knows the begin of a thread), facts of the host's kernel domain are left out.
     std::optional<std::int64_t> learn(const ThreadSlots &s, const Event &ev, std::uint32_t host) {
         using Start = ThreadSlots::Start;
         if (s.start == Start::kTold) told_by_bpf_.put(host, true);
@@ -63,7 +63,7 @@ struct Identities {
         return fact.tid;
     }
 
-    // A process, or a thread of it, moved into a cgroup; or how a cgroup is called: `path`, pool id.
+    // A process or one of its threads moved into a cgroup; or the name of a cgroup: `path`, pool id.
     void cgroup(const CgroupSlots &s, const Event &ev, std::uint32_t host, std::uint32_t path) {
         const auto number = static_cast<std::uint64_t>(number_in(ev, s.cgroup, 0));
         const std::int64_t pid = number_in(ev, s.pid, 0), tid = number_in(ev, s.tid, 0);

@@ -32,7 +32,7 @@ struct Core::Impl {
     KernelStates states;
     Shortfall shortfall;
     Settler settler;
-    WholeRequests whole;  // whose steps are to come
+    WholeRequests whole;  // requests with steps to come
     std::uint64_t block_events = 0;
     enum class Progress { kReading, kFinishing, kFinished } progress = Progress::kReading;
 
@@ -82,7 +82,7 @@ struct Core::Impl {
     void bio_done(const Bio &);
     Fate block_event(const BoundClass &, const Event &);
     Fate block_step(BlockEvent);
-    // Steps of whole requests up to that time; what became of the last one.
+    // Applies the steps of whole requests up to until_ns; returns the fate of the last step.
     Fate take_steps(std::int64_t until_ns);
     Fate whole_event(const BoundClass &, const Event &);
     void woken(const BoundClass &, const Event &);
@@ -106,7 +106,7 @@ struct Core::Impl {
 
     [[gnu::always_inline]] void take(const Event &ev) {
         BoundClass &cls = *classes[ev.cls];
-        // A record's own first step may precede others of that time: bios are named at their request's issue.
+        // A record's first step may precede other steps of the same time: bios are named at their request's issue.
         if (whole.next_ns() <= ev.ts_ns) take_steps(cls.record ? ev.ts_ns - 1 : ev.ts_ns);
         common.now.at(ev.ts_ns);
         stitcher.advance(common.now.last_ns);

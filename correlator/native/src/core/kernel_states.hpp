@@ -22,20 +22,21 @@ class KernelStates {
     SchedTimelines timelines;
     WaitChains waits;
 
-    // They come from a collector.
+    // The events come from a collector.
     void collected() { from_collector_ = true; }
     // The trace has none so far: nothing is known of any thread.
     bool none() const { return events_ == 0; }
     const SchedTimelines *known() const { return none() ? nullptr : &timelines; }
 
-    // A switch, a wake-up, or what stands for both.
+    // A switch, a wake-up, or an event that stands for both.
     void event(const BoundClass &, const Event &);
-    // Some threads besides the recorded processes' have waits in the trace, too: as long as they are followed.
+    // The trace also has waits of some threads outside the recorded processes, as long as the recorder follows these
+    // threads.
     void follow(const BoundClass &, const Event &);
-    // The thread that a completion wakes may have waited for the request.
+    // The thread woken by a completion may have waited for the request.
     void request_ended(const Request &, const Flush *);
 
-    // Could such events be missing where this stream's are?
+    // Whether a loss in this stream can be a loss of such events.
     bool in_stream(std::uint32_t stream) const;
     void lost(std::int64_t until_ns) { timelines.lost(until_ns), waits.lost(); }
     void lost_from(std::int64_t begin_ns) { timelines.lost_from(begin_ns); }
@@ -49,7 +50,7 @@ class KernelStates {
     OpTable &ops_;
     FlatMap<std::uint64_t, std::int64_t> followed_;  // threads besides the recorded processes', by host and number
     std::uint64_t events_ = 0;
-    std::uint32_t stream_ = 0;  // the first that had some
+    std::uint32_t stream_ = 0;  // the first stream with such events
     bool from_collector_ = false;
 };
 

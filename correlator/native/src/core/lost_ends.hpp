@@ -17,7 +17,7 @@ class LostEnds {
   public:
     // Streams are numbered in the order in which they are added.
     void add_stream(const StreamDecl &s) { of_stream_.push_back(source_of(s.host, s.domain, s.channel)); }
-    // A point of an op was in this stream, and in an event that a collector has numbered.
+    // A point of an op was in the stream; numbered: in an event numbered by a collector.
     void point(std::uint32_t stream, bool numbered) {
         sources_[of_stream_[stream]].points = true;
         if (numbered) sources_[kNumbers].points = true;
@@ -25,7 +25,7 @@ class LostEnds {
     void lost_in(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns) {
         sources_[of_stream_[stream]].lost.add(begin_ns, end_ns);
     }
-    // Of a channel's streams, which may be added later.
+    // Loss in a channel's streams; the streams may be added later.
     void lost_in(const std::string &host, Domain domain, const std::string &channel, std::int64_t begin_ns,
                  std::int64_t end_ns) {
         sources_[source_of(host, domain, channel)].lost.add(begin_ns, end_ns);

@@ -16,10 +16,10 @@ struct MemberCounts {
     std::uint64_t ops = 0, incomplete = 0, requests = 0;
 };
 
-// Data that was written back after the end of the ops that wrote it.
+// Data written back after the end of the writing ops.
 struct DeferredTotals {
     std::uint64_t rows = 0, bytes = 0, done = 0;
-    std::int64_t wait_ns = 0;  // from the write to the disk, of those that are done
+    std::int64_t wait_ns = 0;  // from the write to the disk, for finished rows
     void add(const DeferredRow &row, std::int64_t done_ns) {
         ++rows;
         bytes += row.bytes;
@@ -35,7 +35,7 @@ class Membership {
 
     bool all_programs = false;  // statistics and CSV have the others' ops, too
     MemberCounts own, others;
-    DeferredTotals deferred;  // of the ops that count
+    DeferredTotals deferred;  // for the ops that count
 
     bool known() const { return population_.known(); }
     bool counts(std::uint64_t serial) const { return all_programs || !known() || population_.has_op(serial); }
@@ -55,7 +55,7 @@ class Membership {
         settled.program = population_.run(op.program_run).comm;
         population_.did(op.program_run, end_ns, linker_.directions().direction_of(op) == Direction::kRead);
     }
-    // The linker knows the bio. One that is made of another is that one's program's.
+    // The linker knows the bio. A bio made of another bio has the other bio's program.
     void queued(const BlockEvent &ev, const Bio &bio, std::uint32_t host) {
         if (!known()) return;
         const std::uint64_t from = bio.split_from != 0 ? bio.split_from : bio.parent;
@@ -68,7 +68,8 @@ class Membership {
         else if (const BioLink *link = linker_.links().link_of(bio.id); link && !has(*link))
             population_.other_bio(ev.pid, bio.comm, bio.dev);
     }
-    // After the linker has seen the request: a recorded program queued one of its bios, or it serves one of its ops.
+    // After the linker has seen the request: of_population: a recorded program queued one of the bios, or owns a served
+    // op.
     void request_done(Served &served) {
         if (!known()) return;
         const auto &ops = linker_.requests().served();
@@ -76,7 +77,7 @@ class Membership {
             served.of_population || std::any_of(ops.begin(), ops.end(), [this](std::uint64_t op) { return has(op); });
         ++(served.of_population ? own : others).requests;
     }
-    // A recorded program queued the bio, or it serves one of its ops.
+    // A recorded program queued the bio, or owns an op served by the bio.
     bool has(const BioLink &link) const {
         if (link.program_run != 0 || has(link.chosen)) return true;
         if (!link.shared) return false;
@@ -86,7 +87,8 @@ class Membership {
                std::any_of(syncs.begin(), syncs.end(), [this](const auto &sync) { return has(sync->op); });
     }
 
-    // A kernel's fork of a thread is none of a process, nor is the end of a thread that is not the first.
+    // A kernel's fork of a thread is no fork of a process; the end of a thread other than the first is no end of a
+    // process.
     void process_step(const BoundClass &cls, const Event &ev, std::uint32_t host, const Threads &threads,
                       std::uint32_t comm) {
         const ProcessSlots &s = cls.process;

@@ -37,20 +37,20 @@ class Outputs {
         sinks_.push_back(&*csv_);
         links_wanted_ = csv.form() == OpCsv::Rows::kOps;
     }
-    bool links_wanted() const { return links_wanted_; }  // by one of them
+    bool links_wanted() const { return links_wanted_; }  // by one of the sinks
 
-    // Tables have all ops and say of each whose it is; statistics and CSV have those that count.
+    // Tables have all ops, with their program; statistics and CSV have only the ops that count.
     void op(bool counts, const SettledOp &settled) {
         for (OpSink *sink : sinks_)
             if (counts || sink == &tables) sink->op(settled);
     }
-    // CSV counts the links of an op before its end; in the table it is said how sure each is.
+    // CSV counts the links of an op before the op's end; the table has each link's confidence.
     void link(bool counts, const LinkRow &row, const BatchBio &bio, std::int64_t since_ns, std::int64_t until_ns) {
         for (OpSink *sink : sinks_)
             if (sink == &tables) held_.hold(row, bio, since_ns, until_ns);
             else if (counts) sink->link(row, bio);
     }
-    // Links of ops that are over go into the table.
+    // Links of finished ops go into the table.
     template <class Over>  // bool(ref of an op)
     void tell_links(const LostIntervals &lost, Over over) {
         held_.tell(lost, over, [this](const LinkRow &row, const BatchBio &bio) { tables.link(row, bio); });

@@ -90,7 +90,7 @@ ClassPlan Printer::add_class(const ClassDecl &decl) {
         const FieldDecl &f = decl.fields[i];
         const bool time = f.name == "ktime" && has_own_time(decl.name, filter_.providers);
         if (!c.shown && !time) continue;
-        const bool one = f.type != FieldType::kIntegers;  // the last one alone would be taken for all of them
+        const bool one = f.type != FieldType::kIntegers;  // the last number alone would look like the whole value
         const auto slot = one ? static_cast<std::int32_t>(plan.wanted.size()) : kNoSlot;
         if (one) plan.wanted.push_back(i);
         if (time) plan.time_slot = slot;

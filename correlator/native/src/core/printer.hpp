@@ -13,7 +13,7 @@
 
 namespace opline {
 
-// Which events are meant. A list that is empty means all; else an event that does not say it is not meant.
+// Which events to print. An empty list means all events; otherwise an event without the field is left out.
 struct PrintFilter {
     struct Devices {
         std::uint64_t number = 0, mask = 0;  // kernel-internal
@@ -22,21 +22,21 @@ struct PrintFilter {
     std::string form = "text";                                  // text, json, csv
     std::string names = "*";                                    // glob over event names
     std::int64_t since_ns = INT64_MIN, until_ns = INT64_MAX;    // [since, until)
-    bool since_is_absolute = false, until_is_absolute = false;  // else they count from the first event
+    bool since_is_absolute = false, until_is_absolute = false;  // else relative to the first event
     std::uint64_t limit = UINT64_MAX;
-    std::vector<Devices> devices, other_devices;  // one of these; none of those
+    std::vector<Devices> devices, other_devices;  // events of `devices` only; none of `other_devices`
     std::vector<std::int64_t> pids, tids;
     std::vector<std::string> comms;  // globs
     Providers providers;             // as in a plan
 };
 
-// Of a JSON object with members of these names. Throws std::runtime_error.
+// From a JSON object with members of these names. Throws std::runtime_error.
 PrintFilter print_filter(const std::string &json);
 
 class Printer final : public EventSink {
   public:
-    // Writes to fd, which stays the caller's. Write errors are kept: see error(). What was not written by finish() is
-    // not: whoever is interrupted must not wait for a full pipe.
+    // Writes to fd; the caller closes fd. Write errors are kept: see error(). Text not written by finish() is dropped:
+    // an interrupted program must not wait for a full pipe.
     Printer(int fd, PrintFilter filter);
     Printer(const Printer &) = delete;
     Printer &operator=(const Printer &) = delete;
@@ -48,11 +48,11 @@ class Printer final : public EventSink {
     bool finish() override;
 
     std::uint64_t printed() const { return printed_; }
-    // Time from the first event to the last one that has come; kNoTime: none has.
+    // Time from the first event to the latest event; kNoTime: no event.
     std::int64_t length_ns() const { return first_ns_ == kNoTime ? kNoTime : last_ns_ - first_ns_; }
     // True once nothing more will be printed: the limit or the end of the window is reached, or writing failed.
     bool done() const { return printed_ >= filter_.limit || past_end_ || error_ != 0; }
-    int error() const { return error_; }  // errno of the first write that failed; 0: none
+    int error() const { return error_; }  // errno of the first failed write; 0: none
 
   private:
     struct Class {

@@ -77,7 +77,7 @@ std::uint32_t Settler::why_incomplete(const Op &op) const {
                                                                                      : "no_end");
 }
 
-// What its threads did in its stages, and waited for.
+// States and waits of the threads in the op's stages.
 void Settler::explain(Op &op) {
     const RunTables &tables = parts_.outputs.tables;
     if (tables.keeps_states())

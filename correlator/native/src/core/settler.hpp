@@ -18,15 +18,15 @@ namespace opline {
 
 struct SettledCounts {
     std::uint64_t complete = 0, incomplete = 0, tainted = 0, failed = 0;
-    std::uint64_t unsplit = 0;  // complete, their latency exact, with stages in which events were lost
+    std::uint64_t unsplit = 0;  // complete and of exact latency, with lost events in some stages
     std::uint64_t unlinked = 0;
-    std::uint64_t by_shape = 0;  // whose stages were those of their shape (Attributor::by_shape)
+    std::uint64_t by_shape = 0;  // stages taken from the shape (Attributor::by_shape)
     std::uint64_t partition_violations = 0, late_transitions = 0;
 };
 
 class Settler {
   public:
-    // The parts that it asks.
+    // The parts used by the settler.
     struct Parts {
         Stitcher &stitcher;
         Linker &linker;
@@ -43,7 +43,7 @@ class Settler {
     const SettledCounts &counts() const { return counts_; }
 
   private:
-    // Pool ids of what is said of an op.
+    // Pool ids of an op's words.
     struct Terms {
         std::uint32_t no_block_events, lost_stage, lost_kind;
         explicit Terms(StringPool &);

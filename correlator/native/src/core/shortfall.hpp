@@ -28,8 +28,8 @@ struct Damage {
 
 struct ShortfallCounts {
     std::uint64_t discarded_events = 0, discarded_packets = 0, discarded_unknown = 0, collector_lost = 0;
-    std::uint64_t streams_missing = 0;  // that events say were there
-    std::uint64_t events_missing = 0;   // at least, by what others show
+    std::uint64_t streams_missing = 0;  // known from events
+    std::uint64_t events_missing = 0;   // a lower bound, known from other events
     std::vector<Damage> damages;
 };
 
@@ -39,7 +39,7 @@ class Shortfall {
         : common_(common), stitcher_(stitcher), linker_(linker), states_(states), tables_(tables) {}
 
     const ShortfallCounts &counts() const { return counts_; }
-    // An op of that time may miss an event that it begins or ends with.
+    // An op of the time may miss its first or last event.
     const LostEnds &ends() const { return ends_; }
 
     // Before the first event.
@@ -50,23 +50,23 @@ class Shortfall {
 
     void discarded(const Gap &);
     void damaged(const Gap &);
-    // An event that its collector has numbered; one by which a collector tells what it lost; the last event.
+    // An event numbered by its collector; an event with a collector's count of losses; the last event.
     void number_passed(const BoundClass &, const Event &);
     void collector_told(const BoundClass &, const Event &);
     void last_number();
-    // A point of an op is in that stream.
+    // A point of an op is in the stream.
     void point(std::uint32_t stream, bool numbered) { ends_.point(stream, numbered); }
-    // The kernel of the host at hand ran something on that CPU.
+    // The kernel of the current host ran something on the CPU.
     void cpu_named(std::int64_t cpu);
-    // Steps that must have happened in that interval are not in the trace. Where it is known whose completion it is,
-    // nobody waits for it but its owners: what else ran is whole.
+    // Necessary steps in the interval are missing in the trace. `of`: with a known request only the request's owners
+    // wait for the missing completion; all other work is whole.
     void steps_missing(std::optional<std::uint32_t> dev, std::int64_t begin_ns, std::int64_t end_ns,
                        std::uint64_t count, const Request *of);
 
   private:
     static constexpr std::uint32_t kMostCpus = 1u << 16;
     void lost_in(std::uint32_t stream, std::int64_t begin_ns, std::int64_t end_ns);
-    // The collector and the CPU that number the event.
+    // The collector and the CPU of the event's number.
     std::uint64_t counter_of(const BoundClass &, const Event &) const;
     auto hole_found() {
         return [this](const Numbers::Hole &h) {
@@ -83,7 +83,7 @@ class Shortfall {
     LostEnds ends_;
     Numbers numbers_;
     Holes holes_;
-    // of kernel streams, by host; of a host that is not here nothing is known
+    // of kernel streams, by host; for a host without an entry nothing is known
     FlatMap<std::uint32_t, std::vector<bool>> cpus_;
 };
 

@@ -6,7 +6,7 @@
 
 namespace opline {
 
-// Fills the states of the op's attribution, with `parts` also each part of them. `sched`: nullptr where the trace has
+// Fills the states of the op's attribution; with `parts` also each part of a state. `sched`: nullptr if the trace has
 // no such events.
 inline void split_states(const Op &op, Attribution &found, const Hosts &hosts, const SchedTimelines *sched,
                          bool with_parts) {
@@ -14,7 +14,7 @@ inline void split_states(const Op &op, Attribution &found, const Hosts &hosts, c
     found.state_parts.clear();
     if (!sched) return;
     found.states.resize(found.stages.size());
-    std::int64_t waits = -1;  // the thread that a completion lets go on: that of the next stage
+    std::int64_t waits = -1;  // the thread that resumes at a completion: the thread of the next stage
     for (std::size_t i = found.stages.size(); i-- > 0;) {
         if (found.stages[i].tid > 0) waits = found.stages[i].tid;
         found.states[i].tid = waits;

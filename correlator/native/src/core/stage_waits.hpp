@@ -10,7 +10,7 @@
 
 namespace opline {
 
-// A stage with more parts than that: those that are alike are one.
+// In a stage with more parts, equal parts become one part.
 constexpr std::size_t kMostWaitParts = 256;
 
 inline void unite_alike(std::vector<WaitPart> &parts, std::size_t first) {
@@ -33,8 +33,8 @@ inline void unite_alike(std::vector<WaitPart> &parts, std::size_t first) {
     std::stable_sort(begin, parts.end(), [](const WaitPart &a, const WaitPart &b) { return a.begin_ns < b.begin_ns; });
 }
 
-// Fills the waits of the op's attribution, whose states are known. False: of some stage they do not sum to the time in
-// which its thread did not run, which no input may cause.
+// Fills the waits of the op's attribution; the states must be known. False: in a stage the waits do not sum to the time
+// not running. No input may cause this.
 inline bool explain_waits(const Op &op, Attribution &found, const Hosts &hosts, WaitChains &chains) {
     bool sums = true;
     chains.begin_op(op.begin_ns);

@@ -13,7 +13,7 @@
 
 namespace opline {
 
-// Of the field waker_irq (tracepoints/state_tp.h): what ran on the waker's CPU.
+// From the field waker_irq (tracepoints/state_tp.h): the context on the waker's CPU.
 inline WokenFrom woken_from(std::int64_t irq) {
     constexpr std::int64_t kNotKnown = 0xffff, kHrtimer = 2, kSoftirq = 16;  // softirq n: kSoftirq << n
     constexpr std::int64_t kTimers = kHrtimer | kSoftirq << 1 | kSoftirq << 8,
@@ -24,7 +24,7 @@ inline WokenFrom woken_from(std::int64_t irq) {
     return irq & kTimers ? WokenFrom::kTimer : irq & kNetworks ? WokenFrom::kNetwork : WokenFrom::kInterrupt;
 }
 
-// The last wait of a thread that woke another, where nothing else tells of it.
+// The last wait of a thread that woke another thread, if no other event has this wait.
 inline void note_waker(SchedTimelines &sched, const Threads &threads, const WakerSlots &s, const Event &ev,
                        std::uint32_t host, std::int64_t tid, std::int64_t woke_ns) {
     const auto time = [&](std::int32_t slot) { return threads.hosts.time(host, number_in(ev, slot, 0)); };
@@ -39,7 +39,7 @@ inline void note_waker(SchedTimelines &sched, const Threads &threads, const Wake
     sched.gone(host, tid, woke_ns);
 }
 
-// Which lock a thread slept for.
+// The lock that a thread slept for.
 inline void note_lock(ToldLocks &locks, const Threads &threads, const BoundClass &cls, const Event &ev,
                       std::uint32_t host, NameIds &names) {
     const SchedSlots &s = cls.sched;
@@ -55,7 +55,7 @@ inline void note_lock(ToldLocks &locks, const Threads &threads, const BoundClass
               threads.hosts.time(host, number_in(ev, s.off_at, 0)), lock);
 }
 
-// Takes a switch, a wake-up, or what BPF says of both together (kOffCpu), and who ran instead.
+// Takes a switch, a wake-up, or BPF's event for both (kOffCpu), with the thread that ran instead.
 inline void note_state(SchedTimelines &sched, CpuRuns &runs, ToldRuns &told, const Threads &threads,
                        const BoundClass &cls, const Event &ev, std::uint32_t host, NameIds &names) {
     auto number = [&](std::int32_t slot) { return threads.of_root(host, number_in(ev, slot, -1)); };
@@ -78,7 +78,7 @@ inline void note_state(SchedTimelines &sched, CpuRuns &runs, ToldRuns &told, con
         const auto time = [&](std::int32_t slot) { return threads.hosts.time(host, number_in(ev, slot, 0)); };
         const std::int64_t tid = number(s.tid), off_ns = time(s.off_at), woken_ns = time(s.woken_at);
         if (off_ns > 0) sched.on_switch(host, kNoCpu, off_ns, tid, number_in(ev, s.prev_state, 0), -1);
-        // Woken before it was off: while it was about to sleep.
+        // Woken before the switch: the thread was about to sleep.
         by.from = woken_from(number_in(ev, s.waker.irq, -1));
         by.cpu = static_cast<std::uint16_t>(number_in(ev, s.waker.cpu, kNoWakerCpu));
         by.stack = static_cast<std::int32_t>(number_in(ev, s.waker.own_stack, -1));

@@ -41,12 +41,12 @@ json hops_of(const LinkCounts &l, const BlockCounts &b) {
             {"request_to_complete", hop(b.request_to_complete)}};
 }
 
-// Completions that no program saw are no loss of data unless they are more than 0.1 % of all completions.
+// Unseen completions are no loss of data, unless they are more than 0.1 % of all completions.
 bool too_many_unseen(const BlockCounts &b) {
     return b.completions_unseen * 1000 > b.completions + b.completions_unseen;
 }
 
-// Of Core::Impl, which has no name here.
+// Impl: Core::Impl, which has no name here.
 template <class Impl>
 json losses_of(const Impl &m) {
     const ShortfallCounts &lost = m.shortfall.counts();
@@ -136,7 +136,7 @@ void add_fates(const Impl &m, json &out) {
     out["fates"] = became;
 }
 
-// How often each point matched, and each use of a key found its op.
+// How often each point matched, and how often each use of a key found its op.
 template <class Impl>
 void add_points(const Impl &m, json &out) {
     std::map<std::uint32_t, std::pair<std::uint64_t, std::uint64_t>> points;
@@ -166,7 +166,7 @@ void add_points(const Impl &m, json &out) {
                                {"missed", counts.second}});
 }
 
-// Absent where the recording does not say which processes it is about.
+// Absent if the recording does not tell its processes.
 template <class Impl>
 void add_population(const Impl &m, json &out) {
     if (!m.population.known()) return;

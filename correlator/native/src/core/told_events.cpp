@@ -9,7 +9,7 @@ void Core::Impl::learn_thread(const BoundClass &cls, const Event &ev) {
         stitcher.forget_thread(common.now.host, *reused, ev.ts_ns);
 }
 
-// LTTng tells of each thread, BPF of a process after its last one.
+// LTTng tells the end of each thread; BPF tells the end of a process, after the last thread.
 void Core::Impl::thread_ended(const BoundClass &cls, const Event &ev) {
     const std::uint32_t host = common.now.host;
     const auto known = [&](std::int32_t slot) {
@@ -27,7 +27,7 @@ void Core::Impl::name_device(const BoundClass &cls, const Event &ev) {
     common.device_names[common.hosts().device(common.now.host, dev)] = std::string(name.str());
 }
 
-// In which cgroup a thread is, what a cgroup is called, or a file.
+// The cgroup of a thread, the name of a cgroup, or a file.
 void Core::Impl::place_told(const BoundClass &cls, const Event &ev) {
     const std::uint32_t host = common.now.host;
     const std::int32_t slot = cls.kind == ClassKind::kCgroup ? cls.cgroup.path : cls.file.path;

@@ -15,7 +15,7 @@ class WholeRequests {
     // When the next step is; RequestSteps::kNone: none waits.
     std::int64_t next_ns() const { return steps_.next_ns(); }
 
-    // Who a thread of such records is. `comm`: pool id.
+    // Numbers and name of a thread of such records. `comm`: pool id.
     void thread(const RecordSlots &slots, const Event &ev, std::uint32_t host, std::uint32_t comm) {
         threads_[thread_key(host, slots.number(ev, RecordSlots::kKernelTid, -1))] = {
             static_cast<std::int32_t>(slots.number(ev, RecordSlots::kTid, -1)),
@@ -26,8 +26,8 @@ class WholeRequests {
         if (cls.kind == ClassKind::kRequest) steps_.request(r, host);
         else steps_.bio(r, host);
     }
-    // The next step and its host. Who took it, as known at its time: a record stands where the request was queued, and
-    // the thread that issued it may be told of between the two.
+    // The next step and its host. The step's thread is the thread known at the step's time: a record stands at the Q of
+    // its request, and the issuing thread may become known later.
     BlockEvent take(std::uint32_t &host) {
         BlockEvent step = steps_.take(host);
         if (step.tid < 0) return step;

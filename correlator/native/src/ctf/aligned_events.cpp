@@ -18,7 +18,7 @@ void StreamClass::gather_aligned() {
         aligned.resize(kCompactHeader.id_mask + 1);
 }
 
-// The same as event(), for events with an AlignedProgram, as long as there are such.
+// The same as event(), as long as the next event has an AlignedProgram.
 void Stream::aligned_events(EventBlock &out) {
     if (!aligned_at_) return;
     if (cls->aligned_header.id_bits == kCompactHeader.id_bits) aligned_events_of<kCompactHeader>(out);
@@ -43,7 +43,7 @@ void Stream::aligned_events_of(EventBlock &out) {
     Event *at = begin;
     Slot *slots = out.next_slots();
     while (at != past && p <= last_word) {
-        // An event of LTTng is mostly longer than one line of the caches, and shorter than two.
+        // An event of LTTng is mostly longer than one cache line and shorter than two.
         __builtin_prefetch(p + kPrefetchBytes);
         __builtin_prefetch(p + kPrefetchBytes + 64);
         std::uint64_t word;

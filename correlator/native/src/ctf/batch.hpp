@@ -14,20 +14,20 @@
 
 namespace opline::ctf {
 
-// Events of one stream, in its order. Their slots are one after the other, in memory that the caller owns.
+// Events of one stream, in order. The slots lie one after the other in the caller's memory.
 class EventBlock {
   public:
     explicit EventBlock(std::size_t events) : events_(events + 1) {}
     void clear() { past_ = events_.data(); }
     bool empty() const { return past_ == events_.data(); }
     bool full() const { return past_ == &events_.back(); }
-    // The next event's place and that of its slots; when they are written, those of the one after it.
+    // The places of the next event and of its slots. grown() moves both, after the event is written.
     Event *next() const { return past_; }
     Event *last() { return &events_.back(); }
     Slot *next_slots() const { return past_slots_; }
     void grown(Event *past, Slot *past_slots) { past_ = past, past_slots_ = past_slots; }
     void go_on_at(Slot *slots) { past_slots_ = slots; }
-    // What was written. Behind it stands an event at kNoTime, once it is closed.
+    // The written events. After close(), an event at kNoTime follows the last one.
     Event *begin() { return events_.data(); }
     Event *end() { return past_; }
     void close() { past_->ts_ns = kNoTime; }
@@ -42,21 +42,21 @@ struct EventBatch {
     static constexpr std::size_t kMost = 512;  // events
 
     struct Note {
-        std::size_t before;  // the event in the batch that it comes before
-        Gap gap;             // but for its words
+        std::size_t before;  // the batch's event right after the gap
+        Gap gap;             // without the text
         std::string why;
     };
     std::array<Event, kMost> events;
     std::size_t count = 0;
     std::vector<Note> notes;
-    std::vector<Slot *> spent;     // room that no later batch needs
+    std::vector<Slot *> spent;     // slots free after this batch
     std::uint64_t bytes_read = 0;  // from the files by then
 
-    // All of it in its order.
+    // Calls the sink with the whole batch, in order.
     void replay(EventSink &) const;
 };
 
-// Room for the slots of all streams' events, those in batches that are under way included: pieces of two blocks' slots.
+// Memory for the slots of all streams' events, batches in progress included: pieces of two blocks' slots.
 class SlotPool {
   public:
     // A block needs so many slots at most.
@@ -72,7 +72,7 @@ class SlotPool {
         free_.pop_back();
         return out;
     }
-    // The batch has been replayed: it is as new.
+    // The batch has been replayed: empties the batch.
     void reclaim(EventBatch &batch) {
         free_.insert(free_.end(), batch.spent.begin(), batch.spent.end());
         batch.spent.clear();

@@ -17,19 +17,19 @@ constexpr std::size_t kStep = 512u << 10;  // a stream's bytes are given back in
 }  // namespace
 
 struct Follower::Impl : Merging {
-    // A file of events, as far as its packets have been taken in.
+    // A file of events and its packets read so far.
     struct GrowingFile {
         std::size_t trace;
         std::string path;
         std::size_t taken = 0;     // bytes
-        Stream *stream = nullptr;  // nullptr: it has no packet yet
-        bool damaged = false;      // what follows is no packet: the stream has said so
+        Stream *stream = nullptr;  // nullptr: no packet so far
+        bool damaged = false;      // no packet follows; the stream has reported the damage
     };
     std::vector<GrowingFile> growing;
     std::vector<std::uint64_t> metadata_bytes;  // by trace
-    std::int64_t until_ns = kNoTime;            // what is before has been pushed
+    std::int64_t until_ns = kNoTime;            // all earlier events have been pushed
 
-    // New files of a trace. False: its metadata has grown.
+    // Looks for new files of a trace. False: the metadata has grown.
     bool look_for_files(std::size_t number) {
         const Trace &trace = *traces[number];
         if (fs::file_size(fs::path(trace.path) / "metadata") != metadata_bytes[number]) return false;
@@ -39,20 +39,21 @@ struct Follower::Impl : Merging {
         return true;
     }
 
-    // Where the whole packets of a window end. What is no packet belongs to it, for the stream to meet it.
+    // The end of the whole packets in a window. Bytes without a packet header belong to the window: the stream reports
+    // the damage.
     static std::size_t end_of_packets(const MappedFile &window, const PacketLayout &layout, bool &damaged) {
         std::size_t at = 0;
         PacketInfo info;
         std::string why;
         while (at < window.size() && read_packet(window, at, layout, info, why)) {
-            if (info.packet_bits / 8 > window.size() - at) return at;  // it is being written
+            if (info.packet_bits / 8 > window.size() - at) return at;  // the packet is still being written
             at += static_cast<std::size_t>(info.packet_bits / 8);
         }
         damaged = at < window.size() && why != kCutOff;
         return damaged ? window.size() : at;
     }
 
-    // The packets of a file that have come; the window that has them, or none.
+    // The new packets of a file: a window with these packets, or nullptr.
     std::shared_ptr<MappedFile> take(GrowingFile &file) {
         if (file.damaged) return nullptr;
         const std::size_t size = fs::file_size(file.path);
@@ -86,7 +87,7 @@ struct Follower::Impl : Merging {
         Merging::begin(streams.size() - 1, kStep);
     }
 
-    // Whether something that has been decoded just now should have been pushed already.
+    // Whether a newly decoded event should have been pushed before.
     bool any_late(const std::vector<const Feed *> &waiting) const {
         return std::any_of(waiting.begin(), waiting.end(),
                            [&](const Feed *feed) { return !feed->ended && feed->at->ts_ns < until_ns; });
@@ -95,7 +96,7 @@ struct Follower::Impl : Merging {
 
 Follower::Follower(const std::vector<std::string> &paths) : impl_(std::make_unique<Impl>()) {
     for (const auto &path : paths) {
-        // before it is read: what comes meanwhile is seen as growth
+        // before reading: bytes written meanwhile count as growth
         impl_->metadata_bytes.push_back(fs::file_size(fs::path(path) / "metadata"));
         impl_->traces.push_back(load_trace(path));
     }

@@ -21,12 +21,10 @@ class Follower {
 
     // Declares all classes to the consumer. Once, before all else.
     void open(EventSink &);
-    // Takes in the packets that have been written since. False: what has come can't be put behind what has been pushed
-    // (there are other event classes now, or events from before): the traces are to be read anew, by another. Throws
-    // Unsupported or Malformed.
+    // Takes in the newly written packets. False: the new events do not fit behind the pushed events (new event classes,
+    // or earlier times): a new Follower has to read the traces again. Throws Unsupported or Malformed.
     bool grow();
-    // Pushes max_events of those before `until_ns` that have been taken in. False: there are none left. Later calls do
-    // not ask for less.
+    // Pushes up to max_events of the events before `until_ns`. False: none are left. `until_ns` never decreases.
     bool run(std::int64_t until_ns, std::uint64_t max_events);
 
   private:

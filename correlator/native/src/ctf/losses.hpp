@@ -8,20 +8,20 @@
 namespace opline::ctf {
 
 enum class Loss : std::uint8_t {
-    kTruncatedPacket,   // a packet that goes on past the file's end, or an event past its packet's
-    kMalformedPacket,   // wrong magic, uuid or sizes: the rest of that file is not read
-    kPacketOutOfOrder,  // begins before the one before it ended; packets are read in the order of their begins
-    kUnknownEvent,      // an event id that the metadata does not have: the rest of that packet is lost
-    kPacketDoubled,     // it is there twice; it is read once
-    // LTTng's index has packets behind the file's end, or the numbers of the first ones are not there
+    kTruncatedPacket,   // a packet continues after the file's end, or an event after the packet's end
+    kMalformedPacket,   // wrong magic, uuid or sizes: the rest of the file is not read
+    kPacketOutOfOrder,  // begins before the end of the packet before; packets are read in the order of their begins
+    kUnknownEvent,      // an event id missing in the metadata: the rest of the packet is lost
+    kPacketDoubled,     // two copies of a packet; one is read
+    // LTTng's index has packets after the file's end, or the first sequence numbers are missing
     kPacketMissing,
-    kStreamMissing  // a stream's file is gone or empty though something says that it was there
+    kStreamMissing  // a stream's file is missing or empty, although the stream existed
 };
 
 struct ReadLosses {
     std::uint64_t truncated_packets = 0, malformed_packets = 0, packets_out_of_order = 0, unknown_events = 0,
                   packets_doubled = 0, packets_missing = 0, streams_missing = 0;
-    std::vector<std::string> messages;  // one line each, at most 32
+    std::vector<std::string> messages;  // one line per loss, at most 32
 
     void add(Loss loss, const std::string &message) {
         switch (loss) {

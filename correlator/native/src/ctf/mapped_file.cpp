@@ -62,7 +62,7 @@ void MappedFile::done_until(std::size_t end, std::size_t step) {
     auto page = [](std::size_t at) { return at & ~std::size_t{4095}; };
     end = page(end);
     if (!mapped_ || end < dropped_ + step) return;
-    // With a step before them: who read a text there since mapped a page again, which may be a huge one.
+    // With one step before: a later read of a text there has mapped a page again, perhaps a huge page.
     const std::size_t begin = page(dropped_ - std::min(dropped_, step));
     ::madvise(const_cast<std::uint8_t *>(data_) + begin, end - begin, MADV_DONTNEED);
     dropped_ = end;

@@ -7,14 +7,14 @@
 
 namespace opline::ctf {
 
-// A file, mapped for reading. Throws Malformed with the system's reason. `huge`: what is not in the page cache yet goes
-// there in huge pages, if the kernel can; whoever maps these maps each at once.
+// A file, mapped for reading. Throws Malformed with the system's reason. `huge`: pages not yet in the page cache come
+// as huge pages, if the kernel can; map and read such files one at a time.
 class MappedFile {
   public:
     MappedFile(const std::string &path, bool huge);
-    // What is in memory already, and stays there longer than this does; the path is for messages.
+    // Bytes in memory, which must outlive the object; the path is for messages.
     MappedFile(std::string path, std::string_view bytes);
-    // The bytes [begin, end) of a file that others are writing: they are there. done_until() gives none of it back.
+    // The existing bytes [begin, end) of a file still being written. done_until() releases none of the bytes.
     MappedFile(const std::string &path, std::size_t begin, std::size_t end);
     ~MappedFile();
     MappedFile(const MappedFile &) = delete;
@@ -22,10 +22,10 @@ class MappedFile {
     const std::uint8_t *data() const { return data_; }
     std::size_t size() const { return size_; }
     const std::string &path() const { return path_; }
-    // What lies behind is not looked at.
+    // Ignores the bytes after `size`.
     void end_at(std::size_t size) { size_ = size; }
-    // The pages before `end` are not needed again, but for texts of the last events. They are given back when there are
-    // `step` bytes of them.
+    // Pages before `end` are no longer needed, except for texts of the last events. Releases the pages as soon as they
+    // have `step` bytes.
     void done_until(std::size_t end, std::size_t step = 16u << 20);
     // Nor is any page now; reading begins again.
     void rewind();
@@ -34,8 +34,8 @@ class MappedFile {
     std::string path_;
     const std::uint8_t *data_ = nullptr;
     std::size_t size_ = 0, dropped_ = 0;
-    bool mapped_ = false;     // by this, and all of the file
-    void *window_ = nullptr;  // by this, and a part of the file
+    bool mapped_ = false;     // mapped here, the whole file
+    void *window_ = nullptr;  // mapped here, a part of the file
     std::size_t window_bytes_ = 0;
 };
 

@@ -8,19 +8,19 @@ namespace opline::ctf {
 
 namespace {
 
-constexpr std::ptrdiff_t kLongRun = 8;  // events of one stream in a row: then it is worth while to ask whose turn it is
+constexpr std::ptrdiff_t kLongRun = 8;  // so many events of one stream in a row: worth a look at the next stream's time
 // of a stream are decoded at once so many events, and no more slots
 constexpr std::size_t kBlock = 48, kBlockSlots = 2048;
-// room for so many slots ends a batch, which keeps it from being used again
+// a batch with so many spent slots ends, as the batch keeps the slots from reuse
 constexpr std::size_t kSpentSlots = 1u << 16;
 
-// Times in their order, but what stands behind a block's end (kNoTime) is the last.
+// Times in order; the mark after a block's end (kNoTime) comes last.
 std::uint64_t order_of(std::int64_t time_ns) {
     return static_cast<std::uint64_t>(time_ns) - static_cast<std::uint64_t>(kNoTime) - 1;
 }
 
-// Events of the first stream, one at least: until it has none left or its next is not before `bound`, which is the
-// second's or the last that is wanted.
+// Merges events of the first stream, at least one: until the stream has none left, or its next event is at or after
+// `bound` (the second stream's time, or the end of the wanted time).
 Event *merge_one(Feed &feed, std::uint64_t bound, Event *out, const Event *past) {
     const Event *x = feed.at;
     do {
@@ -30,9 +30,9 @@ Event *merge_one(Feed &feed, std::uint64_t bound, Event *out, const Event *past)
     return out;
 }
 
-// Events of the first two, one at least: until one of them has none left or the third, or what is not wanted, may be
-// next. At equal times `fx` is first. Which of the two is next is not asked but computed: of streams that take turns it
-// can't be guessed.
+// Merges events of the first two streams, at least one: until a stream has none left, or another stream's event or the
+// end of the wanted time may come next. At equal times `fx` is first. The choice between both is computed without a
+// branch: the processor cannot predict streams in turn.
 Event *merge_two(Feed &fx, Feed &fy, std::uint64_t bound, Event *out, const Event *past) {
     const Event *x = fx.at, *y = fy.at;
     std::int64_t x_ns = x->ts_ns, y_ns = y->ts_ns;
@@ -121,7 +121,7 @@ void Merging::go_on() {
     const auto ranks = stream_ranks(decls);
     std::map<const Feed *, std::uint32_t> rank_of;
     for (std::size_t i = 0; i < feeds.size(); ++i) rank_of[&feeds[i]] = ranks[i];
-    merge_.rank_anew([&](const Feed *feed) { return rank_of.at(feed); });  // new ones come between those that are there
+    merge_.rank_anew([&](const Feed *feed) { return rank_of.at(feed); });  // new streams come between the known streams
     for (Feed &feed : feeds) {
         if (!feed.ended) continue;
         refill(feed);
@@ -142,7 +142,7 @@ bool Merging::merge_into(EventBatch &batch, std::size_t most, std::int64_t until
     };
     Event *out = batch.events.data() + batch.count;
     Event *const past = batch.events.data() + most;
-    // Whose block is at its end goes on with the next; its place in the order is made up for afterwards.
+    // A stream at the end of its block continues with its next block; the order of streams is repaired afterwards.
     auto go_on = [&](Feed &feed, std::int64_t &time_ns) {
         if (feed.at == feed.end) {
             batch.count = static_cast<std::size_t>(out - batch.events.data());

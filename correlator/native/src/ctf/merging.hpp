@@ -20,32 +20,33 @@
 
 namespace opline::ctf {
 
-// A stream with what has been decoded of it and not merged yet.
+// A stream with its decoded events not merged yet.
 struct Feed {
     Stream *stream = nullptr;
     EventBlock block;
-    Slot *room = nullptr;  // that its slots are in
+    Slot *room = nullptr;  // memory of the block's slots
     const Event *at = nullptr, *end = nullptr;
     bool ended = false;
-    const ClockMap *map = nullptr;  // of its trace; nullptr: its times stay as they are
+    const ClockMap *map = nullptr;  // of the stream's trace; nullptr: times stay unchanged
     std::size_t knot = 0;           // of the map, where the last event was
 };
-// The bytes at the end of a packet that cannot be decoded.
+// The end of a packet that cannot be decoded.
 struct UnreadRest {
     const Stream *stream;
     std::string path;  // of the file
     std::size_t file_bytes;
-    std::uint64_t ordinal;  // of the packet in its stream
+    std::uint64_t ordinal;  // of the packet in the stream
     PacketInfo packet;
-    std::uint64_t bits;  // of it that can be decoded
+    std::uint64_t bits;  // bits of the packet that can be decoded
     bool counted;
-    std::int64_t begin_ns, end_ns;  // in which events are lost; kNoTime: since, or until, the stream's begin or end
+    // events are lost in this interval; kNoTime: from the stream's begin, or to the stream's end
+    std::int64_t begin_ns, end_ns;
 };
 
-// What the stream that is being read has to say goes into a batch, at the place that it has come to.
+// Puts the notes of the stream being read into a batch, at the current place.
 class BatchNotes final : public StreamNotes {
   public:
-    // From here on it is that stream's, and goes there.
+    // The stream and the batch of the following notes.
     void of(const Feed &feed) { feed_ = &feed; }
     void into(EventBatch &batch) { filling_ = &batch; }
     EventBatch &filling() { return *filling_; }
@@ -76,19 +77,19 @@ class Merging {
         streams.push_back(std::move(stream));
         trace_of.push_back(trace);
     }
-    // Declares to the consumer the classes of a trace: of its channels that there are streams of, or of all.
+    // Declares to the consumer the classes of a trace: of channels with streams, or of all channels.
     void declare_classes(std::size_t trace, bool all);
     // Once the classes are declared, and before any stream is begun: how large the blocks are.
     void prepare();
-    // Declares a stream to the consumer. `mapped`: bytes that were read of it and may stay so.
+    // Declares a stream to the consumer. `mapped`: limit of read bytes that stay mapped.
     void begin(std::size_t number, std::size_t mapped);
-    // Of streams that have begun, and of those that were at their end and may not be now: decodes the next events,
-    // which take their place in the order.
+    // For new streams, and for streams with more bytes after their end: decodes the next events and orders these
+    // streams.
     void go_on();
-    // Adds events in merge order to the batch, until there are so many in it (or it holds too many blocks, of few
-    // events each), or the next is not before `until_ns`; false: there are none left.
+    // Adds events in merge order to the batch, until the batch has `most` events (or too many blocks with few events
+    // each), or the next event is at or after `until_ns`; false: no events are left.
     bool merge_into(EventBatch &, std::size_t most, std::int64_t until_ns = kAll);
-    // What the batch has to the consumer; it is as new.
+    // Sends the batch to the consumer, and empties the batch.
     void hand_on();
     bool empty() const { return merge_.empty(); }
     std::uint64_t bytes_read() const;
@@ -101,7 +102,7 @@ class Merging {
     BatchNotes notes;
     EventSink *consumer = nullptr;
     std::optional<SlotPool> pool;
-    EventBatch batch;  // of the thread that consumes, as long as it decodes, too
+    EventBatch batch;  // for a consumer that also decodes
 
   private:
     void refill(Feed &);

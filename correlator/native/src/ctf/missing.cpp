@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 constexpr std::uint32_t kIndexMagic = 0xc1f1dcc1;
 constexpr std::size_t kIndexHeader = 16, kLeastRecord = 56;
 
-constexpr std::uint32_t kMostCpus = 4096;  // in a trace that is not damaged
+constexpr std::uint32_t kMostCpus = 4096;  // limit of an undamaged trace
 
 struct IndexRecord {
     std::uint64_t at, packet_bits;
@@ -32,7 +32,7 @@ T big_endian(const std::string &bytes, std::size_t at) {
     return out;
 }
 
-// Empty where there is none, or none that makes sense.
+// Empty without an index, or with a senseless index.
 std::vector<IndexRecord> read_index(const fs::path &path) {
     std::ifstream in(path, std::ios::binary);
     std::vector<IndexRecord> out;
@@ -52,7 +52,7 @@ bool of_lttng(const Trace &trace) { return trace.env("tracer_name").rfind("lttng
 
 }  // namespace
 
-// An index that contradicts the packets that are there is not believed.
+// An index contradicting the existing packets is ignored.
 void Survey::compare_with_index(const Trace &trace, const File &file, ReadLosses &losses) {
     if (file.cut || file.past < file.bytes->size()) return;
     const auto records = read_index(index_of(file.bytes->path()));
@@ -69,8 +69,8 @@ void Survey::compare_with_index(const Trace &trace, const File &file, ReadLosses
     lose(losses, std::move(missing), "the file is shorter than its index says");
 }
 
-// Files that are empty or not there. LTTng leaves none empty: when it stops, every stream gets a packet, with events or
-// without.
+// Empty or missing files. LTTng leaves no file empty: when LTTng stops, every stream gets a packet, with or without
+// events.
 void Survey::find_gone(const Trace &trace, const std::set<std::string> &empty, ReadLosses &losses) {
     auto gone = [&](const std::string &path, const char *why) {
         const std::string name = path.substr(path.rfind('/') + 1), channel = channel_of(name);
@@ -123,10 +123,10 @@ void Survey::note_cpus(const Trace &trace, const std::map<std::pair<std::uint64_
     cpus_.push_back(std::move(cpus));
 }
 
-// A channel of LTTng has a stream for each CPU, whether it is used or not. So a CPU that another channel has is this
-// one's, too; user space has all that the kernel has (and those that may come); there are as many as the recording
-// counted; and numbers begin at 0. A number that is left out in between is another file that is gone, unless there are
-// no two neighbours: then every other CPU (its core's second thread) is off.
+// A channel of LTTng has a stream for each CPU, used or not. So a channel must have (1) all CPUs of the other channels;
+// (2) in user space all CPUs of the kernel (more can come); (3) as many CPUs as the recording counted; (4) numbers from
+// 0 on. A number left out in between is another missing file, unless no two numbers are neighbours: then every second
+// CPU (the second thread of its core) is off.
 void Survey::find_cpus_without_stream(ReadLosses &losses, std::uint32_t recorded) {
     for (const Cpus &cpus : cpus_) {
         std::set<std::uint32_t> expected;
@@ -140,7 +140,7 @@ void Survey::find_cpus_without_stream(ReadLosses &losses, std::uint32_t recorded
         if (last < kMostCpus)
             for (std::uint32_t n = 0; n < last && (neighbours || n == 0); ++n) expected.insert(n);
         for (std::uint32_t n = 0; expected.size() < recorded; ++n) expected.insert(n);
-        // what is said here needs no other witness
+        // no other proof is needed
         if (cpus.kernel) kernel_cpus_[cpus.host].insert(expected.begin(), expected.end());
         for (const auto &[id, numbers] : cpus.by_class)
             for (const std::uint32_t n : expected) {
@@ -157,19 +157,19 @@ void Survey::find_cpus_without_stream(ReadLosses &losses, std::uint32_t recorded
 
 void Survey::find_missing(ReadLosses &losses, std::uint32_t cpus) {
     find_cpus_without_stream(losses, std::min(cpus, kMostCpus));
-    // Packets are numbered from 0. Those of a stream whose trace is one of several (a session that was rotated) go on
-    // where the one before ended.
+    // Packets are numbered from 0. In a stream continued from another trace (a rotated session), numbers continue as
+    // well.
     for (const auto &[key, known] : known_)
         for (const FilePart &part : known.parts) {
             if (part.first.sequence == 0) continue;
             const auto at =
                 std::lower_bound(known.packets.begin(), known.packets.end(), PacketId{part.first.sequence, 0, 0, 0});
             const PacketId *before = at == known.packets.begin() ? nullptr : &*std::prev(at);
-            // of one trace: damaged numbers, whose order is not that of the times
+            // of one trace: damaged numbers, in an order different from the times
             if (before && before->trace != part.trace) part.stream->goes_on_from(before->end, before->discarded);
             const std::uint64_t numbers = part.first.sequence - (before ? before->sequence + 1 : 0);
             if (numbers == 0 || (!before && part.trace->goes_on)) continue;
-            const std::uint64_t packets = std::max<std::uint64_t>(credible_count(numbers), 1);  // one at least
+            const std::uint64_t packets = std::max<std::uint64_t>(credible_count(numbers), 1);  // at least one
             Missing missing;
             missing.domain = part.trace->domain();
             missing.stream = part.path.substr(part.path.rfind('/') + 1);

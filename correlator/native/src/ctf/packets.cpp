@@ -7,7 +7,8 @@ namespace opline::ctf {
 namespace {
 
 constexpr std::uint64_t kPacketMagic = 0xc1fc1fc1;
-constexpr std::uint64_t kNoCount = ~std::uint64_t{0};  // babeltrace 2.0's own mark of "none": it aborts on it
+// babeltrace 2.0 uses this number for "none", and aborts on a packet with this number
+constexpr std::uint64_t kNoCount = ~std::uint64_t{0};
 
 }  // namespace
 
@@ -86,8 +87,8 @@ std::pair<std::uint64_t, std::uint64_t> Packets::times() const {
     return {info_.begin, info_.end};
 }
 
-// How many were lost before a first packet is not known: the tracer may have counted since long before (a snapshot, a
-// chunk whose predecessor is not there).
+// The number of events lost before a first packet is unknown: the tracer may have counted since much earlier (a
+// snapshot, or a chunk without its predecessor).
 void Packets::count_missing(const PacketInfo &next, StreamNotes &notes) {
     if (begun_ == 0 && !goes_on_) {
         if (next.has_discarded && next.discarded > 0) notes.discarded(next.begin, next.end, 0, false);

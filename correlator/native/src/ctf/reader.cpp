@@ -15,8 +15,8 @@ namespace opline::ctf {
 
 namespace {
 
-// What was read stays mapped up to this in all; a system call gives back no less of a stream than the second. Files are
-// read in huge pages where one of each is no more than that, too.
+// Limits of read bytes that stay mapped: of all streams together, and the least part of a stream per system call. Files
+// are read in huge pages if one huge page of each file is within the limit, too.
 constexpr std::size_t kMapped = 32u << 20, kLeastStep = 512u << 10, kHugePage = 2u << 20;
 
 }  // namespace
@@ -25,7 +25,7 @@ struct Reader::Impl : Merging {
     Survey survey;
     bool finished = false;
     std::uint64_t bytes_total = 0;
-    std::unique_ptr<Relay> relay;  // last: it ends its thread before all else goes
+    std::unique_ptr<Relay> relay;  // last: its thread must end before all other members
 };
 
 namespace {
@@ -75,7 +75,7 @@ void Reader::open(EventSink &consumer, unsigned threads) {
     m.prepare();
     for (std::size_t i = 0; i < m.streams.size(); ++i) m.begin(i, std::max(kLeastStep, kMapped / m.streams.size()));
     m.go_on();
-    m.hand_on();  // what they said before their first events
+    m.hand_on();  // the streams' notes before the first events
     if (threads < 2) return;
     auto produce = [&m](EventBatch &batch) {
         m.pool->reclaim(batch);
@@ -113,7 +113,7 @@ std::uint64_t Reader::bytes_read() const {
 }
 
 const ReadLosses &Reader::losses() const {
-    if (!impl_->finished) impl_->relay.reset();  // what decodes adds to them
+    if (!impl_->finished) impl_->relay.reset();  // the decoding thread adds to the losses
     return impl_->notes.losses;
 }
 

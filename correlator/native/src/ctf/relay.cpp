@@ -24,7 +24,8 @@ Relay::~Relay() {
     thread_.join();
 }
 
-// What is waited for is changed before wake(), and looked at after `asleep` is set: one of them sees the other.
+// The awaited value changes before wake(), and is checked after `asleep` is set: so a thread sees at least one of the
+// two changes.
 template <class Ready>
 void Relay::wait_until(Side &own, Ready ready) {
     for (int turns = 0; !ready();) {
@@ -48,8 +49,7 @@ void Relay::wake(const Side &other) {
 void Relay::run(const std::function<bool(EventBatch &)> &produce) {
     std::uint64_t filled = 0;
     for (bool more = true; more;) {
-        // Once the queue is full it is left alone until it is half empty: to wake a thread takes longer than to fill a
-        // batch.
+        // A full queue gets no batch until half empty: a wake-up takes longer than the filling of a batch.
         if (filled - taken_.batches == kBatches)
             wait_until(filled_, [&] { return unwanted_ || filled - taken_.batches <= kBatches / 2; });
         if (unwanted_) return;

@@ -21,22 +21,22 @@ namespace opline::ctf {
 
 class Relay {
   public:
-    // `produce` runs in a thread of its own; it fills a batch that was reclaimed, and says whether there are more.
+    // `produce` runs in a separate thread, fills a reclaimed batch, and returns whether more follow.
     Relay(std::function<bool(EventBatch &)> produce, EventSink &consumer);
     ~Relay();
     Relay(const Relay &) = delete;
     Relay &operator=(const Relay &) = delete;
 
-    // Whole batches, until there were at least `events`. False: that was all. Throws what the producer threw.
+    // Delivers whole batches with at least `events` events. False: the end. Rethrows the producer's exception.
     bool deliver(std::uint64_t events);
-    std::uint64_t bytes_read() const { return bytes_read_; }  // by what has been delivered
+    std::uint64_t bytes_read() const { return bytes_read_; }  // by the delivered batches
 
   private:
     static constexpr std::size_t kBatches = 64;
-    static constexpr int kTurns = 40;  // given to other threads before it sleeps: to be woken takes longer
-    // What one thread writes and the other looks at.
+    static constexpr int kTurns = 40;  // yields before sleeping: a wake-up takes longer
+    // Written by one thread and read by the other.
     struct alignas(128) Side {
-        std::atomic<std::uint64_t> batches{0};  // that it has done with since the beginning
+        std::atomic<std::uint64_t> batches{0};  // finished batches since the begin
         std::atomic<bool> asleep{false};
     };
     void run(const std::function<bool(EventBatch &)> &produce);
@@ -44,14 +44,14 @@ class Relay {
     void wait_until(Side &own, Ready);
     void wake(const Side &);
 
-    // a ring: those that are filled and not taken are the consumer's, the others the producer's
+    // a ring: filled and not taken batches belong to the consumer, the others to the producer
     std::vector<std::unique_ptr<EventBatch>> batches_;
     EventSink &consumer_;
     Side filled_, taken_;
     std::atomic<bool> ended_{false}, unwanted_{false};
     std::mutex mutex_;  // of falling asleep
     std::condition_variable changed_;
-    std::exception_ptr error_;  // of the producer, until it ended
+    std::exception_ptr error_;  // of the producer, before its end
     std::uint64_t bytes_read_ = 0;
     std::thread thread_;
 };

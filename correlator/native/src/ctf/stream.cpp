@@ -22,13 +22,13 @@ bool Stream::next_packet(StreamNotes &notes) {
     return true;
 }
 
-// An event that is cut off because its file is has been counted with the packet.
+// In a file that is cut off, the packet has already been counted as a loss.
 void Stream::past_end(StreamNotes &notes) {
     if (packets_.damage().empty())
         packets_.lose(notes, Loss::kTruncatedPacket, "an event goes on past the packet's end");
 }
 
-// The header of the event at the cursor. False: the packet ends in it.
+// Reads the header of the event at the cursor. False: the packet ends inside the header.
 bool Stream::header(std::uint64_t &id) {
     Cursor &c = cursor_;
     if (cls->header == HeaderKind::kOther) {
@@ -70,8 +70,8 @@ bool Stream::header(std::uint64_t &id) {
 
 void Stream::report_rest(StreamNotes &notes) {
     if (open_.rest == 0) return;
-    // Where a file is cut off, all before is good. Else bytes are damaged, and the damage is met some time after it
-    // began: what was read of the packet is not sure either.
+    // In a file that is cut off, all earlier bytes are good. Otherwise bytes are damaged, perhaps some time before the
+    // damage shows: earlier events of the packet are not sure either.
     const PacketInfo &packet = packets_.info();
     const bool sure = !packets_.damage().empty() || !packet.has_times;
     const std::int64_t from_ns = sure && last_.count > open_.events_before ? last_.ns
@@ -82,7 +82,7 @@ void Stream::report_rest(StreamNotes &notes) {
     open_.rest = 0;
 }
 
-// One event at the cursor, whatever it is. False: the packet is at its end (or unreadable from here on).
+// Reads one event at the cursor, of any class. False: the packet ends here (or is unreadable from here on).
 bool Stream::event(StreamNotes &notes, Slot *slots) {
     go_on_with_all();
     Cursor &c = cursor_;
@@ -95,7 +95,8 @@ bool Stream::event(StreamNotes &notes, Slot *slots) {
         past_end(notes);
         return false;
     }
-    if (clock_ < open_.earliest || clock_ > open_.latest) {  // no event's bytes, and what led here may be none either
+    // these are no event's bytes, and perhaps the bytes before are not either
+    if (clock_ < open_.earliest || clock_ > open_.latest) {
         open_.rest = begin;
         packets_.lose(notes, Loss::kUnknownEvent,
                       "an event's time is outside of the packet's times; the rest of the packet is not read");
@@ -116,14 +117,14 @@ bool Stream::event(StreamNotes &notes, Slot *slots) {
         return false;
     }
     if (last_.cls->time_slot >= 0) last_.own_ns = slots[last_.cls->time_slot].i;
-    // sent on later than it happened, as its neighbours
+    // sent later than the event happened, as are the neighbours
     last_.ns = last_.own_ns != kNoTime ? last_.own_ns : to_ns(clock_);
     ++last_.count;
     go_on_aligned();
     return true;
 }
 
-// Events of this packet until it is over or the block is full.
+// Reads events of the packet until the packet ends or the block is full.
 void Stream::events(EventBlock &out, StreamNotes &notes) {
     for (aligned_events(out); !out.full(); aligned_events(out)) {
         Slot *slots = out.next_slots();

@@ -8,7 +8,7 @@
 namespace opline::ctf {
 namespace {
 
-// A damaged file may have one number thousands of times: each packet is compared with so many of them.
+// A damaged file may have one number thousands of times: limit of comparisons per packet.
 constexpr std::ptrdiff_t kMostAlike = 64;
 
 std::string name_of(const std::string &path) { return path.substr(path.rfind('/') + 1); }
@@ -37,7 +37,7 @@ void Survey::lose(ReadLosses &losses, Missing missing, const std::string &why) {
     missing_.push_back(std::move(missing));
 }
 
-// The headers of all packets. What can't be read ends the list, for the stream to meet it.
+// Reads the headers of all packets. Unreadable bytes end the list; the stream reports the damage.
 void Survey::look_through(const Trace &trace, File &file) {
     MappedFile &bytes = *file.bytes;
     std::size_t at = 0;
@@ -55,8 +55,8 @@ void Survey::look_through(const Trace &trace, File &file) {
     file.past = at;
 }
 
-// Of packets with the same times and bytes, but for their number, one is read where a number is damaged: it is another
-// packet's, or no other packet's number comes before or after it.
+// Packets with equal times and bytes and different numbers: one is read if a number is damaged, that is, equal to
+// another packet's number, or without a neighbouring number.
 void Survey::drop_doubles_by_time(const Group &group, std::vector<Place> &kept, std::vector<Place> &doubles) {
     const auto times = [](const Place &place) { return std::tie(place.id.begin, place.id.end, place.id.content_bits); };
     const auto alike = [&](const Place &a, const Place &b) { return times(a) == times(b); };
@@ -100,7 +100,7 @@ void Survey::drop_doubles_by_time(const Group &group, std::vector<Place> &kept, 
     kept = std::move(once);
 }
 
-// Of the packets of a stream that are the same, the first is read.
+// Among equal packets of a stream, the first is read.
 void Survey::drop_doubles(const Trace &trace, Known &known, Group &group, ReadLosses &losses) {
     std::vector<Place> places;
     for (std::size_t f = 0; f < group.size(); ++f)
@@ -163,7 +163,7 @@ void Survey::order(File &file, ReadLosses &losses) {
                      [](const Packet &a, const Packet &b) { return a.begin < b.begin; });
 }
 
-// What babeltrace2 is to see: the packets that are read, in their order; the last one ends where the file does.
+// The changes for babeltrace2: the packets that are read, in order; the last packet ends at the end of the file.
 void Survey::mend(const Trace &trace, const File &file) {
     const bool ends_early = file.past < file.bytes->size();
     if (file.as_they_lie && !ends_early && !file.cut) return;

@@ -18,16 +18,16 @@
 
 namespace opline::ctf {
 
-// What was there, as far as can be told, and is not any more.
+// A missing part of a trace, as far as known.
 struct Missing {
-    std::string stream;  // the name of its file
+    std::string stream;  // name of the file
     Domain domain = Domain::kUst;
     Loss loss = Loss::kStreamMissing;
     std::int64_t begin_ns = kNoTime, end_ns = kNoTime;  // kNoTime: since, or until, whenever
     std::uint64_t packets = 0;                          // 0: not known how many
 };
 
-// What babeltrace2 needs done to a file before it reads what the native reader does.
+// Changes to a file that let babeltrace2 read the same as the native reader.
 struct Mending {
     struct Patch {
         std::uint64_t at = 0, value = 0;  // byte; number of so many bytes
@@ -36,21 +36,20 @@ struct Mending {
     };
     std::size_t keep = 0;  // bytes; 0: the file is left out
     std::vector<Patch> patches;
-    // [begin, end) of its packets in the order of reading; empty: as they lie
+    // [begin, end) of the packets in the order of reading; empty: in file order
     std::vector<std::pair<std::size_t, std::size_t>> order;
 };
 
 class Survey {
   public:
-    // A trace's data streams: files of one stream instance together, in the order of their times. Packets that lie
-    // there twice, in this trace or one before, are read once. `huge`: MappedFile's. Throws Malformed.
+    // A trace's data streams: the files of one stream together, in order of time. Packets found twice, in this trace or
+    // an earlier trace, are read once. `huge`: as MappedFile. Throws Malformed.
     std::vector<std::unique_ptr<Stream>> streams_of(const Trace &, ReadLosses &, bool huge = false);
-    // Once that was called for all traces, and before they are read: what is missing of which, and which stream
-    // goes on from another trace's. `cpus`: how many the machine had, as far as the
-    // recording says; 0: it does not.
+    // After the call of streams_of() for all traces, and before reading: finds missing parts, and streams continued
+    // from another trace. `cpus`: number of the machine's CPUs, from the recording; 0: unknown.
     void find_missing(ReadLosses &, std::uint32_t cpus);
     const std::vector<Missing> &missing() const { return missing_; }
-    // By path; files without are read as they are.
+    // By path; files without an entry are read unchanged.
     std::map<std::string, Mending> mendings;
     // The CPUs of all kernel streams, per host.
     const std::map<std::string, std::set<std::uint32_t>> &kernel_cpus() const { return kernel_cpus_; }
@@ -63,9 +62,9 @@ class Survey {
     };
     struct File {
         std::shared_ptr<MappedFile> bytes;
-        std::vector<Packet> packets;  // as they lie, then in the order of reading
-        std::size_t past = 0;         // where what can't be read begins; the file's size: nowhere
-        std::uint64_t begin = 0;      // of its first packet
+        std::vector<Packet> packets;  // in file order, then in the order of reading
+        std::size_t past = 0;         // the first unreadable byte; the file's size: none
+        std::uint64_t begin = 0;      // of the first packet
         std::uint32_t cpu = kNoCpu;
         bool as_they_lie = true, cut = false;
     };
@@ -73,7 +72,7 @@ class Survey {
         std::uint64_t sequence, begin, end, content_bits, discarded = 0;
         const Trace *trace = nullptr;
         bool operator<(const PacketId &o) const { return sequence < o.sequence; }
-        // The same packet, though one of its two times may be damaged in a copy.
+        // The same packet, although one of the two times may be damaged in a copy.
         bool same_packet(const PacketId &o) const {
             return sequence == o.sequence && content_bits == o.content_bits && (begin == o.begin || end == o.end);
         }
@@ -83,7 +82,7 @@ class Survey {
         std::size_t file, packet;
     };
     static bool by_number(const Place &a, const Place &b) { return a.id < b.id; }
-    // One stream of one trace, when all its packets are known.
+    // One stream of one trace, after all packets are known.
     struct FilePart {
         std::string path;
         PacketId first;
@@ -100,7 +99,7 @@ class Survey {
         bool kernel = false;
         std::map<std::uint64_t, std::set<std::uint32_t>> by_class;
         std::map<std::uint64_t, std::string> channels;  // names, by class
-        std::set<std::string> gone;                     // names of files that are known to be
+        std::set<std::string> gone;                     // names of files known to be missing
     };
     using Group = std::vector<File>;
 
@@ -123,7 +122,7 @@ class Survey {
     std::vector<Missing> missing_;
 };
 
-// Where the number with a role lies in a packet whose context begins at that bit; nullopt: not among numbers of fixed
+// The place of the number with a role in a packet, with the context at bit `context_at`; nullopt: no number of fixed
 // size, or not at a byte.
 std::optional<Mending::Patch> place_of(const Type &context, std::uint64_t context_at, FieldRole);
 

@@ -61,7 +61,7 @@ bool recognise_header(const Type &t, StreamClass &out) {
     return true;
 }
 
-// The registers of packets' headers and contexts, and of events' headers, that an event's fields read.
+// The registers of packet headers, packet contexts and event headers, as read by an event's fields.
 using Shared = std::map<std::uint64_t, std::set<std::int32_t>>;  // by stream class
 
 bool reads_header(const Trace &trace, const StreamClassDecl &s, const std::set<std::int32_t> &shared) {
@@ -130,7 +130,7 @@ std::string Trace::env(const char *name) const {
 std::string Trace::host() const {
     if (!host_name.empty()) return host_name;
     const std::string host = env("hostname");
-    return host.empty() ? env("host") : host;  // perf's own conversion to CTF calls it so
+    return host.empty() ? env("host") : host;  // the name in perf's own conversion to CTF
 }
 
 const StreamClassDecl &Trace::stream_class(const EventDecl &e) const {
@@ -163,7 +163,7 @@ EventClass &Trace::place(const EventDecl &e, std::uint64_t &ids) {
     return event;
 }
 
-// The clock's last value that is a time in 64 bits, counted from the clock's origin: babeltrace2 reads no other either.
+// The clock's last value with a time in 64 bits, from the clock's origin: babeltrace2 reads no later value either.
 static std::uint64_t last_time_of(const ClockDecl &clock) {
     using Wide = __int128;
     constexpr Wide kSecond = 1'000'000'000, kLast = std::numeric_limits<std::int64_t>::max();
@@ -181,7 +181,8 @@ static void note_clocks(const TypePtr &type, std::set<std::string> &out) {
     for (const auto &m : type->members) note_clocks(m.type, out);
 }
 
-// One clock has all the times: of several, the one that headers are mapped to. A trace without a clock counts in ns.
+// All times are of one clock: among several, the clock that headers are mapped to. A trace without a clock counts in
+// ns.
 static void keep_the_clock(Metadata &meta) {
     if (meta.clocks.empty()) meta.clocks[""] = ClockDecl{};
     if (meta.clocks.size() == 1) return;
@@ -193,7 +194,7 @@ static void keep_the_clock(Metadata &meta) {
     meta.clocks = {*only};
 }
 
-// All of an event's fields, for nobody: what can't be compiled is Unsupported before anything is read.
+// Compiles all fields of an event without use: throws Unsupported before any reading.
 static Shared check_fields(const Trace &trace) {
     const Compiler::SlotOf none = [](const Type &, bool) { return -1; };
     Shared shared;
@@ -212,7 +213,7 @@ static Shared check_fields(const Trace &trace) {
 }
 
 // LTTng wrote events later than their packet's end until 2.11 (babeltrace2 2.0, src/plugins/ctf/fs-src/fs.c,
-// is_tracer_affected_by_lttng_event_after_packet_bug). Of other tracers it is not known.
+// is_tracer_affected_by_lttng_event_after_packet_bug). For other tracers this is unknown.
 static bool holds_events(const Trace &trace) {
     if (trace.env("tracer_name").rfind("lttng", 0) != 0) return false;
     const long major = std::strtol(trace.env("tracer_major").c_str(), nullptr, 10);

@@ -26,8 +26,8 @@ class ClockMap {
     }
     explicit operator bool() const { return !knots_.empty(); }
 
-    // Rounds down, so that durations add up. Before the first knot and behind the last one the offset is constant.
-    // `hint`: where the last time was; whoever asks keeps it, and asks in order.
+    // Rounds down, so that durations add up. Before the first knot and behind the last knot the offset is constant.
+    // `hint`: place of the last time, kept by the caller; calls come in order.
     std::int64_t at(std::int64_t own_ns, std::size_t &hint) const {
         if (knots_.empty() || own_ns == kNoTime) return own_ns;
         if (own_ns < knots_.front().first) return moved(own_ns, knots_.front());
@@ -46,8 +46,7 @@ class ClockMap {
         std::size_t nowhere = knots_.size();
         return at(own_ns, nowhere);
     }
-    // A time of the host's own clock that at() makes this one. A clock that is fast has two of a nanosecond now and
-    // then: the first.
+    // A time of the host's own clock that at() maps to `ns`. A fast clock sometimes has two such times: the first.
     std::int64_t own_at(std::int64_t ns) const {
         if (knots_.empty() || ns == kNoTime) return ns;
         const auto behind = std::lower_bound(knots_.begin(), knots_.end(), ns,
@@ -56,7 +55,7 @@ class ClockMap {
         const auto [from, to] = *std::prev(behind);
         if (behind == knots_.end()) return moved(ns, {to, from});
         const auto [next_from, next_to] = *behind;
-        // the least own time whose rise, rounded down, is the wanted one
+        // the least own time whose rise, rounded down, is the wanted rise
         const auto run = static_cast<__int128>(ns - to) * (next_from - from), rise = __int128{next_to - to};
         return from + static_cast<std::int64_t>((run + rise - 1) / rise);
     }

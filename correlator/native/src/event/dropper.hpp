@@ -45,7 +45,7 @@ class Dropper final : public EventSink {
     bool finish() override { return to_.finish(); }
 
     std::uint64_t dropped() const { return dropped_; }
-    // By name, dropped ones included.
+    // By name, dropped events included.
     const std::map<std::string, std::uint64_t> &seen() const { return seen_; }
 
   private:

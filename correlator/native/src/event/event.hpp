@@ -16,12 +16,12 @@ namespace opline {
 constexpr std::uint32_t kNoCpu = std::numeric_limits<std::uint32_t>::max();
 constexpr std::int64_t kNoTime = std::numeric_limits<std::int64_t>::min();
 
-// kIntegers: an array or a sequence of them, of more than 8 bits each; a slot holds the last one.
+// kIntegers: an array or a sequence of integers, each of more than 8 bits; a slot holds the last integer.
 enum class FieldType : std::uint8_t { kUnsigned, kSigned, kReal, kString, kIntegers, kOther };
 enum class FieldScope : std::uint8_t { kPayload, kContext };  // kContext: event common or specific context
 
 struct FieldDecl {
-    std::string name;  // without the leading underscore that LTTng's metadata adds
+    std::string name;  // without the leading underscore of LTTng's metadata
     FieldType type;
     FieldScope scope;
 };
@@ -36,10 +36,10 @@ class ClockMap;
 struct StreamDecl {
     std::string host;
     Domain domain = Domain::kUst;
-    std::string channel;  // "" where the reader can't know it
+    std::string channel;  // "" if unknown to the reader
     std::string path;     // for messages
     std::uint64_t instance = 0;
-    std::shared_ptr<const ClockMap> clock;  // by which its times were mapped; nullptr: they are as the host has them
+    std::shared_ptr<const ClockMap> clock;  // map already applied to the times; nullptr: the host's own times
 };
 
 struct ClassDecl {
@@ -48,11 +48,11 @@ struct ClassDecl {
     std::vector<FieldDecl> fields;
 };
 
-// The core's answer to a class: which of its fields to decode, in which slot order.
+// The core's answer to a class: the fields to decode, and their slots.
 struct ClassPlan {
     std::uint32_t id = 0;               // the event's `cls` from now on
     std::vector<std::uint32_t> wanted;  // slot k holds field wanted[k] of the declaration
-    std::int32_t time_slot = -1;        // slot that holds the event's own time (BPF's ktime), else -1
+    std::int32_t time_slot = -1;        // slot with the event's own time (BPF's ktime), else -1
 };
 
 // One decoded field. A string is valid until EventSink::events() returns.
@@ -96,13 +96,13 @@ struct Slot {
     bool present() const { return kind != Kind::kAbsent; }
     bool is_number() const { return kind == Kind::kUnsigned || kind == Kind::kSigned; }
     std::string_view str() const { return {s, size}; }
-    // Integers keep their 64 bits, whatever the signedness.
+    // Integers keep their 64 bits, signed or not.
     std::uint64_t bits() const { return u; }
 };
 
 struct Event {
     std::uint32_t cls;          // ClassPlan::id
-    std::uint32_t thread_name;  // its number (thread_names.hpp); 0: it has none, or nobody has looked
+    std::uint32_t thread_name;  // number of the name (thread_names.hpp); 0: no name, or not looked up
     std::uint32_t stream;       // Core::add_stream()'s answer
     std::uint32_t cpu;          // kNoCpu: unknown
     std::int64_t ts_ns;         // raw value of the monotonic clock, in ns; BPF block events: the kernel's own time
@@ -122,18 +122,19 @@ inline std::int64_t number_in(const Event &ev, std::int32_t slot, std::int64_t o
     return slot == kNoSlot || !ev.slots[slot].is_number() ? otherwise : ev.slots[slot].i;
 }
 
-// How many are missing between two numbers of a tracer's counter, or 0 (unknown) where the counter lies: it went down
-// (the difference wraps around), or counts what no tracer can have written (2^48 is one per nanosecond for three days).
+// The number of missing items between two numbers of a tracer's counter, or 0 (unknown) for a wrong counter: the
+// counter went down (the difference wraps around), or the difference is impossible (2^48 is one per nanosecond for
+// three days).
 inline std::uint64_t credible_count(std::uint64_t difference) {
     return difference < std::uint64_t{1} << 48 ? difference : 0;
 }
 
-// What is missing of a stream in [begin_ns, end_ns]; kNoTime where unknown.
+// A missing part of a stream in [begin_ns, end_ns]; kNoTime if unknown.
 struct Gap {
     enum class Kind : std::uint8_t {
-        kEvents,   // the tracer discarded them
+        kEvents,   // discarded by the tracer
         kPackets,  // so many packets are lost
-        kDamage    // what follows begin_ns can't be decoded, as `why` says
+        kDamage    // the bytes after begin_ns cannot be decoded, as told by `why`
     };
     std::uint32_t stream = 0;
     Kind kind = Kind::kEvents;
@@ -142,7 +143,7 @@ struct Gap {
     std::string_view why;     // one line; valid during the call
 };
 
-// Who takes the events: the core, or a printer of raw events. Calls come from one thread, but name_threads(); events
+// A receiver of events: the core, or a printer of raw events. Calls come from one thread, except name_threads(); events
 // come in merge order.
 class EventSink {
   public:
@@ -150,13 +151,13 @@ class EventSink {
     // Classes of equal name and domain may come several times (one per trace): each gets an id.
     virtual ClassPlan add_class(const ClassDecl &) = 0;
     virtual std::uint32_t add_stream(const StreamDecl &) = 0;
-    // Called where events are decoded, perhaps in another thread and some time before they are merged, with events of
-    // one stream, each once and in its order: gives them numbers for the names of their threads.
+    // Called during decoding, perhaps in another thread and before the merge, with events of one stream, each once and
+    // in order: gives the events numbers for their threads' names.
     virtual void name_threads(Event * /*first*/, Event * /*past*/) {}
-    // At least one. All stay where they are until the call returns.
+    // At least one event. The events stay in place until the call returns.
     virtual void events(const Event *first, const Event *past) = 0;
     virtual void gap(const Gap &) = 0;
-    // There are no more. False: to be called again, once what is ready has been taken.
+    // No events are left. False: call again, after taking the ready rows.
     virtual bool finish() = 0;
 };
 

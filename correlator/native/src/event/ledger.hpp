@@ -9,19 +9,19 @@
 
 namespace opline {
 
-// Fixed precedence: the first that holds. What an event does besides is counted as a role, not a fate.
+// Fixed precedence: the first fate that holds. A further effect of an event counts as a role, not as a fate.
 enum class Fate : std::uint8_t {
     kTransition,       // of an op (late ones included)
     kBatch,            // work of a batch, shared by its members
     kRequestStep,      // of a block request that serves an op
-    kBackground,       // of a block request, bio or thread that no op owns
+    kBackground,       // of a block request, bio or thread without an owner
     kContext,          // sched, statedump, key-only, watermark, plug
     kIgnored,          // by rule: no point of the model names it, or the model says `ignore`
-    kOrphanNoOp,       // a point whose key belongs to no op (op began before the trace, or its begin is lost)
-    kOrphanNoKey,      // a point without a key, on a thread that works for no op
-    kOrphanSettled,    // a point whose op was settled too long ago to be found
-    kOrphanRequest,    // a block step whose request or bio is not known
-    kOrphanMalformed,  // a field that the point or the block model needs is absent or of another type
+    kOrphanNoOp,       // a point whose key has no op (the op began before the trace, or its begin is lost)
+    kOrphanNoKey,      // a point without a key, on a thread without an op
+    kOrphanSettled,    // a point whose op settled too long ago
+    kOrphanRequest,    // a block step whose request or bio is unknown
+    kOrphanMalformed,  // a field needed by the point or the block model is absent or of another type
     kCount
 };
 

@@ -23,9 +23,9 @@ class Merge {
 
     bool empty() const { return heap_.empty(); }
     Head &top() { return heap_.front(); }
-    // The first of the others: as long as the top's next event is before it, the top stays the top.
+    // The first after the top: as long as the top's next event is earlier, the top stays the top.
     Head *second() { return first_of(1, 2); }
-    // The first of all but these two.
+    // The first after top and second.
     Head *third() {
         const std::size_t second = heap_.size() > 2 && heap_[2] < heap_[1] ? 2 : 1;
         Head *below = first_of(2 * second + 1, 2 * second + 2), *beside = first_of(3 - second, 3 - second);
@@ -35,13 +35,12 @@ class Merge {
         heap_.push_back(head);
         std::push_heap(heap_.begin(), heap_.end(), [](const Head &a, const Head &b) { return b < a; });
     }
-    // Other ranks for those that are here, in the same order among themselves.
+    // New ranks for the present streams, in the same order.
     template <class Rank>
     void rank_anew(Rank &&rank) {
         for (Head &head : heap_) head.rank = rank(head.source);
     }
-    // Of those whose time has grown since they were asked for, or that are at their end: the second first, then the
-    // top.
+    // For streams whose time has grown, or that are at their end: call for the second first, then for the top.
     void settle(Head *head) {
         for (auto i = static_cast<std::size_t>(head - heap_.data());;) {
             std::size_t least = i;
@@ -53,7 +52,7 @@ class Merge {
             i = least;
         }
     }
-    // It has no more events.
+    // The stream has no more events.
     void remove(Head *head) {
         *head = heap_.back();
         heap_.pop_back();

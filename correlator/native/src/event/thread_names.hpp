@@ -12,9 +12,9 @@
 
 namespace opline {
 
-constexpr std::uint32_t kMostNames = 1u << 24;  // that get numbers
+constexpr std::uint32_t kMostNames = 1u << 24;  // limit of numbered names
 
-// Numbers names in the order in which they are first met.
+// Numbers names in order of first use.
 class NameNumbers {
   public:
     std::uint32_t of(std::string_view name) {
@@ -35,14 +35,14 @@ class NameNumbers {
         const std::uint32_t id = names_.intern(name);
         recent = {names_.at(id), id < kMostNames ? id : 0};
     }
-    StringPool names_;  // texts stay where they are
+    StringPool names_;  // texts stay in place
     std::array<Recent, 64> recent_{};
 };
 
-// Gives events the numbers of their threads' names, where they are decoded.
+// Gives events the numbers of their threads' names, during decoding.
 class ThreadNames {
   public:
-    // In the order of their ids. `slot`: of a thread's name that is going to be asked for.
+    // In order of the ids. `slot`: of the thread's name, if needed later.
     void add_class(std::int32_t slot) { slots_.push_back(slot); }
     void number(Event *first, Event *past) {
         const std::int32_t *const slots = slots_.data();
@@ -58,11 +58,11 @@ class ThreadNames {
     NameNumbers numbers_;
 };
 
-// Whose numbers they are: pool ids.
+// Pool ids for the numbers.
 class NameIds {
   public:
     explicit NameIds(StringPool &strings) : strings_(strings) {}
-    // Of an event with its name in that slot; 0: it has none.
+    // For an event with its name in the slot; 0: no name.
     std::uint32_t of(const Event &ev, std::int32_t slot) {
         if (slot == kNoSlot) return 0;
         const std::uint32_t number = ev.thread_name;

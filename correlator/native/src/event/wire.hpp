@@ -24,7 +24,7 @@
 
 namespace opline {
 
-// The other side is gone, or what it says makes no sense.
+// The other side is gone, or sends senseless data.
 struct WireError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -45,17 +45,17 @@ class WireSink final : public EventSink {
 
     const int socket_;
     std::vector<std::size_t> slots_;  // per class
-    std::string events_;              // that are not sent yet
+    std::string events_;              // not sent yet
 };
 
 // The consumer's side.
 class WireFeed {
   public:
-    enum class State : std::uint8_t { kMore, kFinished, kCut };  // kCut: the other side ended before it had finished
+    enum class State : std::uint8_t { kMore, kFinished, kCut };  // kCut: the other side ended before finishing
 
     WireFeed(int socket, EventSink &to) : socket_(socket), to_(to) {}
-    // Takes what has come, and waits if there is nothing. Also kMore when a signal came. Throws WireError, and what the
-    // consumer throws.
+    // Takes the received data, or waits for data. Also kMore after a signal. Throws WireError, and the consumer's
+    // exceptions.
     State run();
 
   private:

@@ -18,7 +18,7 @@ class BioLinks {
     // nullptr: the linker never saw the bio queued. Valid until the next bio comes or goes.
     BioLink *find(std::uint64_t bio_id) { return links_.find(bio_id); }
     const BioLink *link_of(std::uint64_t bio_id) const { return recent_id_ == bio_id ? recent_ : links_.find(bio_id); }
-    // The same for a bio that is probably asked for again.
+    // As link_of(), for a bio with probably more calls to come.
     BioLink *find_link(std::uint64_t bio_id) {
         if (recent_id_ != bio_id) {
             BioLink *link = links_.find(bio_id);
@@ -42,7 +42,7 @@ class BioLinks {
 
     const std::vector<std::uint64_t> &sync_bios() const { return sync_bios_; }
     void add_sync_bio(std::uint64_t bio_id) { sync_bios_.push_back(bio_id); }
-    // Syncs don't wait for these any longer.
+    // Syncs no longer wait for these bios.
     template <class Lost>  // bool(const BioLink &)
     void drop_sync_bios(Lost lost) {
         auto gone = [&](std::uint64_t id) {
@@ -55,10 +55,10 @@ class BioLinks {
     }
 
   private:
-    FlatMap<std::uint64_t, BioLink> links_;  // bios that are open
-    std::uint64_t recent_id_ = 0;            // the bio that was asked for last; 0: none
-    BioLink *recent_ = nullptr;              // its
-    std::vector<std::uint64_t> sync_bios_;   // open bios that a sync waits for
+    FlatMap<std::uint64_t, BioLink> links_;  // open bios
+    std::uint64_t recent_id_ = 0;            // the bio of the last call; 0: none
+    BioLink *recent_ = nullptr;              // the link of recent_id_
+    std::vector<std::uint64_t> sync_bios_;   // open bios with a waiting sync
 };
 
 }  // namespace opline

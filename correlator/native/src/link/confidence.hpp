@@ -8,7 +8,7 @@
 
 namespace opline {
 
-// The rules that speak for a link, as bits.
+// Rules in favour of a link, as bits.
 namespace rule {
 constexpr std::uint32_t kThread = 1, kSector = 2, kExtent = 4, kPage = 8, kBatch = 16, kParent = 32;
 }

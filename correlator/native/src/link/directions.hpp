@@ -18,7 +18,7 @@ class Directions {
     Linking &l_;
     FlatMap<std::uint32_t, Direction> class_directions_;  // by pool id
     std::uint32_t recent_class_ = ~0u;
-    Direction recent_direction_ = Direction::kUnknown;  // its
+    Direction recent_direction_ = Direction::kUnknown;  // the direction of the recent class
 };
 
 }  // namespace opline

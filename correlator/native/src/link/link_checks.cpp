@@ -15,7 +15,7 @@ std::int64_t LinkChecks::end_of(std::uint64_t ref) const {
     return known ? *known : 0;  // long ago
 }
 
-// Of a link whose request has these steps: they can't be the op's.
+// A request with these steps cannot be the op's request.
 bool LinkChecks::impossible(const BioLink &link, std::int64_t getrq_ns, std::int64_t complete_ns) const {
     if (const Op *op = l_.locator.find(link.chosen);
         op && link.queue_ns != kNoTime && link.queue_ns < op->begin_ns && !link.sync)
@@ -57,8 +57,8 @@ Waiter LinkChecks::waiter(const Request &r) const {
     return first;
 }
 
-// Its bytes were in flight when another thread wrote the pages, and it did not wait for them: they are written back for
-// it.
+// The op's bytes were in flight when another thread wrote the pages, and the op did not wait for the bio: the bio
+// becomes write-back of the op's data.
 void LinkChecks::postpone(BioLink &link) {
     link.shared->pages.push_back({link.chosen, link.own_bytes, link.queue_ns, 0, 0, link.ambiguous});
     link.chosen = 0;
@@ -80,11 +80,12 @@ void LinkChecks::check(BioLink &link, std::int64_t getrq_ns, std::int64_t comple
 
 void LinkChecks::settled(const Op &op) {
     if (op.bios == 0) return;
-    if (ends_.size() >= kEndsKept) ends_.clear();  // of what is so old nothing is linked
+    if (ends_.size() >= kEndsKept) ends_.clear();  // no link refers to ops this old
     ends_.put(op_ref(op), op.complete() ? op.end_ns : kNoTime);
 }
 
-// What a link by a number must not contradict, whatever chose it. Pages, read-ahead and syncs are shared by processes.
+// Counts links by a number that contradict the process, whichever rule chose the link. Processes share pages,
+// read-ahead and syncs.
 void LinkChecks::check_process(const BioLink &link, std::uint64_t ref, std::uint32_t rules) {
     const Op *op = l_.locator.find(ref);
     if (!op || link.inherited || link.queuer.pid < 0 || l_.processes.has(*op, link.queuer)) return;

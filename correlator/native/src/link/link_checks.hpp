@@ -12,9 +12,9 @@ class LinkChecks {
   public:
     LinkChecks(Linking &l, BioLinks &links) : l_(l), links_(links) {}
 
-    // When the op has ended for good; kNoTime: it has not, as far as is known.
+    // The final end of the op; kNoTime: no known end.
     std::int64_t end_of(std::uint64_t ref) const;
-    // Who waits for the request: of several the one that ended first.
+    // The waiter of the request; among several the first to end.
     Waiter waiter(const Request &) const;
     void check(BioLink &, std::int64_t getrq_ns, std::int64_t complete_ns);
     void check_process(const BioLink &, std::uint64_t op, std::uint32_t rules);
@@ -24,7 +24,7 @@ class LinkChecks {
     void settled(const Op &);
 
   private:
-    // Of the batches of a kind: of how many requests they waited for the end before they closed.
+    // For the batches of a kind: how many requests ended before and after the batch closed.
     struct BatchWaits {
         std::uint64_t waited = 0, went_on = 0;
         void note(std::int64_t done_ns, std::int64_t closed_ns) {
@@ -38,8 +38,8 @@ class LinkChecks {
 
     Linking &l_;
     BioLinks &links_;
-    FlatMap<std::uint64_t, std::int64_t> ends_;       // of ops that were settled while bios of theirs may be open
-    FlatMap<std::uint32_t, BatchWaits> batch_waits_;  // by their space
+    FlatMap<std::uint64_t, std::int64_t> ends_;       // of settled ops with perhaps open bios
+    FlatMap<std::uint32_t, BatchWaits> batch_waits_;  // by space of the batch
 };
 
 }  // namespace opline

@@ -40,7 +40,7 @@ std::int64_t LinkRows::done_ns(const Bio &bio) const {
 const std::vector<DeferredRow> &LinkRows::deferred(const Bio &bio) {
     deferred_rows_.clear();
     const BioLink *link = links_.link_of(bio.id);
-    // What a remapped bio carries is said of the one that it was remapped from.
+    // The rows of a remapped bio are the rows of the bio before the remap.
     if (!link || !link->shared || (link->inherited && bio.split_from == 0)) return deferred_rows_;
     for (const auto &p : link->shared->pages) {
         Op *op = l_.locator.find(p.op);

@@ -12,11 +12,11 @@ class LinkRows {
   public:
     LinkRows(Linking &l, BioLinks &links, LinkChecks &checks) : l_(l), links_(links), checks_(checks) {}
 
-    // The bio is done, after its request: the rows that it makes, valid until the next call.
-    // Of each, the law is checked that the bio's process and the op's are one (LinkCounts::process_violations).
+    // The bio is done, after its request: the bio's rows, valid until the next call. Each row is checked for the law
+    // that the bio and the op have one process (LinkCounts::process_violations).
     const std::vector<LinkRow> &links(const Bio &);
     const std::vector<DeferredRow> &deferred(const Bio &);
-    // When its request was done, or (of a bio-based device) itself; kNoTime: not seen.
+    // The end of the bio's request, or (on a bio-based device) of the bio; kNoTime: missing.
     std::int64_t done_ns(const Bio &) const;
     const std::string &file_of(const BioLink &link) const { return l_.maps.path(link.shared->file); }
 

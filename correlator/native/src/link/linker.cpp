@@ -6,10 +6,10 @@
 namespace opline {
 namespace {
 
-// Ops wrote pages of it.
+// Ops wrote pages of the bio.
 bool of_pages(const BioLink &link) { return link.shared && !link.shared->pages.empty(); }
 
-// Its place, too, says that it is the op's that its thread works for: alone, or of several ops.
+// The bio's place also leads to the thread's op: as the only op, or as one of several.
 bool is_placed(const BioLink &link, std::uint64_t placed) { return placed == link.chosen || link.own_place; }
 
 }  // namespace
@@ -32,7 +32,7 @@ void Linker::remapped(const BlockEvent &ev) {
     if (ev.tid > 0) remaps_.put(ev.tid, {{ev.dev, ev.sector, ev.nr_sectors}, ev.old_dev, ev.old_sector});
 }
 
-// The kernel remaps a partition's bio in the thread that queues it, right before (block/blk-core.c, submit_bio_noacct).
+// The kernel remaps a partition's bio in the queueing thread, right before Q (block/blk-core.c, submit_bio_noacct).
 Sectors Linker::within_partition(const BlockEvent &ev, const Sectors &run) {
     const Remap *remap = ev.tid > 0 ? remaps_.find(ev.tid) : nullptr;
     if (!remap) return run;
@@ -57,10 +57,9 @@ void Linker::choose(const BlockEvent &ev, const Bio &bio, const Sectors &within,
     const std::uint64_t placed = link.by_extent != 0 ? link.by_extent : link.by_sector;
     const std::uint32_t place_rule = link.by_extent != 0 ? rule::kExtent : rule::kSector;
     if (!thread_op) {
-        // What a thread queues while it has a batch open is the batch's: a member may be rewriting the same sectors
-        // already.
+        // A bio queued with an open batch belongs to the batch: a member may already be rewriting the same sectors.
         if (ev.tid > 0) link.batch = l_.locator.current_batch(link.queuer.host, ev.tid);
-        if (link.batch || link.pages_owned) return;  // whoever wrote the pages last
+        if (link.batch || link.pages_owned) return;  // the last writer of the pages owns the bio
         link.chosen = placed;
         link.dirtied = link.by_extent != 0 && is_write(bio);
         link.rules = placed != 0 ? place_rule : 0;
@@ -74,14 +73,14 @@ void Linker::choose(const BlockEvent &ev, const Bio &bio, const Sectors &within,
     link.rules = rule::kThread;
     link.ambiguous = false;
     link.doubtful = !l_.lost.empty() && l_.lost.overlap(thread_op->begin_ns, ev.ts_ns);
-    places_.target_of(*thread_op).device(within.dev);  // its threads use it
+    places_.target_of(*thread_op).device(within.dev);  // the target's threads use the device
     const bool own_data = is_data(bio) && !link.sync && (bio.rwbs & rwbs::kRahead) == 0;
     const bool elsewhere = own_data && places_.outside(bio, within, *thread_op, link);
     const bool other = placed != 0 && placed != link.chosen && link.candidates == 1 && !link.pages_owned && !link.sync;
     if (elsewhere) ++l_.counts.elsewhere;
     if (elsewhere || (other && !(thread_op->io_open && places_.overlap(*thread_op, within) != Overlap::kNone))) {
-        // The op whose bytes are in flight there is right. That the thread works for an op that has none there, or none
-        // in flight, explains nothing.
+        // The op with bytes in flight at the place is right. A thread's op without bytes in flight at the place
+        // explains nothing.
         link.chosen = other ? placed : 0;
         link.rules = other ? place_rule : 0;
         link.dirtied = other && link.by_extent != 0 && is_write(bio);
@@ -90,11 +89,12 @@ void Linker::choose(const BlockEvent &ev, const Bio &bio, const Sectors &within,
         return;
     }
     if (is_placed(link, placed)) link.rules |= place_rule;
-    else if (other) link.ambiguous = true;  // each rule has its own answer
+    else if (other) link.ambiguous = true;  // two rules with different answers
     link.waited_for = thread_op->io_open && (own_data || (is_flush(bio) && !link.sync));
 }
 
-// Made of a bio that the rules were asked about: by remap all of its work, by split that of its sectors.
+// The bio was made of another bio already judged by the rules. After a remap all of the parent's work is inherited,
+// after a split only the work on the bio's sectors.
 Owner Linker::inherit(const Bio &bio, BioLink &link) {
     const std::uint64_t from = bio.split_from != 0 ? bio.split_from : bio.parent;
     BioLink *parent = from != 0 ? links_.find(from) : nullptr;
@@ -143,7 +143,7 @@ Owner Linker::inherit(const Bio &bio, BioLink &link) {
 
 void Linker::count(const BioLink &link) {
     const std::uint64_t placed = link.by_extent != 0 ? link.by_extent : link.by_sector;
-    // With several ops on the same sectors those rules have no answer of their own.
+    // With several ops on the same sectors the place rules have no single answer.
     if (link.batch || link.journal) ++l_.counts.batch;
     else if (link.shared && !link.shared->pages.empty()) ++l_.counts.page;
     else if (link.candidates > 1) ++l_.counts.ambiguous;
@@ -154,7 +154,7 @@ void Linker::count(const BioLink &link) {
     if (link.by_extent != 0) ++l_.counts.extents;
 }
 
-// What an op does for all whose records it reaches is the batch's, its own part included.
+// Work of an op for all ops whose records the work reaches belongs to the batch, the op's own part included.
 bool Linker::works_for_all(std::uint32_t host, std::int64_t tid) {
     const auto batch = tid > 0 ? l_.locator.current_batch(host, tid) : nullptr;
     return batch && (batch->opened_in_need || batch->reaches);

@@ -18,7 +18,8 @@ class Linker {
     Linker(const Linker &) = delete;
 
     Owner bio_queued(const BlockEvent &, const Bio &, std::uint32_t host);
-    // A remap, before the block model sees it: a partition's says where in it the bio lies that is queued next.
+    // A remap, before the block model sees the event: a partition's remap tells the place in the partition of the bio
+    // queued next.
     void remapped(const BlockEvent &);
     void wrote(Op &, std::int64_t at_ns);
     void discarded(std::int64_t begin_ns, std::int64_t end_ns) { l_.lost.add(begin_ns, end_ns); }
@@ -44,12 +45,12 @@ class Linker {
     };
     Owner inherit(const Bio &, BioLink &);
     Sectors within_partition(const BlockEvent &, const Sectors &);
-    // The event without its thread number, where that is another process' in the points: it finds no op, no batch and
-    // no sync.
+    // The event without its thread number, if points use the number for another process: then the event finds no op,
+    // batch or sync.
     BlockEvent with_own_number(const BlockEvent &, BioLink &);
     void choose(const BlockEvent &, const Bio &, const Sectors &within, Op *thread_op, BioLink &);
     bool works_for_all(std::uint32_t host, std::int64_t tid);
-    // An owner so far: an op, a batch, a journal, or the ops that wrote its pages.
+    // The bio has an owner so far: an op, a batch, a journal, or the ops that wrote its pages.
     static bool has_owner(const BioLink &);
     static void mark_read_ahead(const Bio &, const Sectors &run, const Sectors &within, BioLink &);
     void count(const BioLink &);

@@ -17,7 +17,7 @@
 
 namespace opline {
 
-// Part of a bio that an op wrote last.
+// Part of a bio last written by an op.
 struct PageShare {
     std::uint64_t op = 0;  // op_ref()
     std::uint64_t bytes = 0;
@@ -29,9 +29,9 @@ struct PageShare {
 // Work of a bio for ops besides its owner.
 struct SharedWork {
     std::vector<PageShare> pages;
-    std::vector<std::shared_ptr<Sync>> syncs;  // syncs that wait for the bio
+    std::vector<std::shared_ptr<Sync>> syncs;  // syncs waiting for the bio
     std::uint32_t file = kNoFile;
-    // (op, bytes): ops that wait for pages of the bio: for read-ahead, or for write-back
+    // (op, bytes): ops waiting for pages of the bio, of read-ahead or of write-back
     std::vector<std::pair<std::uint64_t, std::uint64_t>> page_waiters;
 };
 
@@ -45,16 +45,16 @@ struct BioLink {
     std::shared_ptr<Sync> sync;    // the sync of the queueing thread
     std::unique_ptr<SharedWork> shared;
     std::uint64_t own_bytes = 0;    // of `chosen`; 0: unknown
-    std::uint32_t program_run = 0;  // Population::run_of() the process that queued the bio, or the original bio
+    std::uint32_t program_run = 0;  // Population::run_of() the process of the queued (or original) bio
     std::int64_t queue_ns = kNoTime;
     Queuer queuer;
-    bool pages_owned = false;       // an op wrote pages of the bio that were not on the disk yet
+    bool pages_owned = false;       // an op wrote pages of the bio not on the disk yet
     bool journal = false;           // of a journal: serves the open syncs
-    bool commit = false;            // of a journal, whose earlier writes are done
+    bool commit = false;            // of a journal, after its earlier writes are done
     std::int32_t journal_tid = -1;  // the journal's thread
-    bool inherited = false;         // remapped or split from a bio that the rules have judged
+    bool inherited = false;         // remapped or split from a bio already judged by the rules
     bool others = false;            // serves further ops, known or unknown
-    bool other_process = false;     // a number gives an op of another process
+    bool other_process = false;     // a number leads to an op of another process
     bool waited_for = false;        // `chosen` goes on only after the bio
     // `chosen` has these bytes in flight, and another thread wrote the pages: `chosen` may not wait
     bool dirtied = false;
@@ -63,7 +63,7 @@ struct BioLink {
     std::uint32_t read_ahead_dev = 0;
     std::uint64_t read_ahead_shift = 0;
     bool ambiguous = false, doubtful = false;  // another op is possible; a map changed or events are lost
-    // Facts of the request, after its end.
+    // Facts of the request, after the request's end.
     std::int64_t issue_ns = kNoTime, complete_ns = kNoTime;
     bool request_ambiguous = false;
     CompletionBy completion_by = CompletionBy::kMatch;
@@ -79,11 +79,11 @@ inline bool is_write(const Bio &bio) { return bio.kind == IoKind::kWrite || bio.
 
 struct LinkCounts {
     std::uint64_t refused = 0,   // impossible links: the request came, or went on, after the op's end
-        elsewhere = 0,           // bios outside the bytes of their thread's op
-        other_process = 0,       // bios of another process than the op's, with the same number
+        elsewhere = 0,           // bios outside the bytes of the thread's op
+        other_process = 0,       // bios of another process than the op's process, with the same number
         process_violations = 0;  // links against the rule of processes: a fault
     std::uint64_t agree = 0, differ = 0, thread_only = 0, sector_only = 0, neither = 0, ambiguous = 0,
-                  batch = 0,    // of a batch or a journal, which have no single op
+                  batch = 0,    // of a batch or a journal, without a single op
         page = 0;               // write-back for the writers of the pages
     std::uint64_t extents = 0;  // bios in a mapped file, of all
 };

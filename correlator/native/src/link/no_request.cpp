@@ -11,7 +11,7 @@ bool NoRequest::passed_io(const Op &op) const {
         [this](const TransitionKind &t) { return t.spec != kNoSpec && l_.io_points[t.spec]; });
 }
 
-// The first that holds.
+// The first reason that holds.
 const char *NoRequest::no_request(const Op &op) {
     const bool complete = op.complete();
     if (l_.lost.overlap(op.begin_ns, complete ? op.end_ns : std::numeric_limits<std::int64_t>::max()))

@@ -12,7 +12,7 @@ namespace opline {
 constexpr std::uint64_t kPageSectors = 8, kPageBytes = kPageSectors * 512;  // 4 KiB
 
 struct PageOwner {
-    std::uint64_t op = 0;  // op_ref(); 0: nobody
+    std::uint64_t op = 0;  // op_ref(); 0: none
     std::int64_t written_ns = 0;
     std::uint64_t turn = 0;
 };
@@ -21,7 +21,7 @@ class PageOwners {
   public:
     static constexpr std::size_t kLimit = std::size_t{1} << 20;  // 4 GiB of dirty pages
 
-    // file: kNoFile where the op's is not known: then the page is that of any file.
+    // file: kNoFile if the op's file is unknown: the page then counts for every file.
     void wrote(std::uint32_t file, std::uint64_t page, std::uint64_t op, std::int64_t at_ns) {
         pages_.put({file, page}, {op, at_ns, ++turn_});
         order_.push_back({{file, page}, turn_});
@@ -34,13 +34,13 @@ class PageOwners {
             ++evicted_;
         }
     }
-    // The last writer; `any` is set if it may have written another file's page.
+    // The last writer. `any` is set if the writer may have written another file's page.
     PageOwner owner(std::uint32_t file, std::uint64_t page, bool &any) const {
         const PageOwner *own = pages_.find({file, page}), *other = pages_.find({kNoFile, page});
         any = other && (!own || own->turn < other->turn);
         return any ? *other : own ? *own : PageOwner{};
     }
-    // It is on its way to the disk.
+    // The page is on its way to the disk.
     void clean(std::uint32_t file, std::uint64_t page) {
         pages_.erase({file, page});
         pages_.erase({kNoFile, page});

@@ -15,7 +15,7 @@ bool PageShares::pages_have_owner() const {
     return false;
 }
 
-// The op that has the page in flight, the first if there are more, and how many have.
+// The first op with the page in flight, and the number of such ops.
 Op *PageShares::writes_page(const Bio &bio, std::uint32_t host, std::uint32_t file, std::uint64_t page,
                             std::uint32_t &writers) {
     Op *first = nullptr;
@@ -36,7 +36,8 @@ Op *PageShares::writes_page(const Bio &bio, std::uint32_t host, std::uint32_t fi
     return first;
 }
 
-// Writes to pages of mapped files: each is its last writer's, those in flight of the op that has them in flight.
+// Writes to pages of mapped files: a page belongs to its last writer; a page in flight belongs to the op with the page
+// in flight.
 void PageShares::share_pages(const Bio &bio, const Sectors &within, BioLink &link) {
     Op *own = l_.locator.find(link.chosen);
     SharedWork &work = shared_work(link);
@@ -62,7 +63,8 @@ void PageShares::share_pages(const Bio &bio, const Sectors &within, BioLink &lin
                 if (!in_flight) link.rules |= rule::kPage;
                 continue;
             }
-            // Who has the page in flight has made it dirty, if nobody had before; else nothing says whether already.
+            // A write in flight made the page dirty, unless the page was dirty before; else nothing proves a dirty
+            // page.
             std::uint32_t writers = 0;
             Op *writer = writes_page(bio, link.queuer.host, part.file, page, writers);
             if (owner.op == 0 && !writer) {
@@ -91,7 +93,7 @@ void PageShares::share_pages(const Bio &bio, const Sectors &within, BioLink &lin
 }
 
 void PageShares::wrote(const Op &op, std::int64_t at_ns) {
-    // What was queued while it was in flight is not in the page cache.
+    // Pages queued while the op was in flight are no longer only in the page cache.
     if (l_.maps.empty() || op.data_bytes >= static_cast<std::uint64_t>(op.length_bytes)) return;
     const std::uint32_t file = places_.target_of(op).file;
     const auto first = static_cast<std::uint64_t>(op.offset_bytes) / kPageBytes;

@@ -18,7 +18,7 @@ Target &PlaceRules::target_of(const Op &op) {
     return t;
 }
 
-// The bytes that the op had in flight and the bio's: how they lie. Of a file whole pages reach the disk.
+// How the op's bytes in flight overlap the bio's bytes. For a file, whole pages reach the disk.
 Overlap PlaceRules::overlap(const Op &op, std::uint32_t file, const Sectors &within) {
     if (!op.has_offset || !op.has_length || op.length_bytes <= 0 || op.offset_bytes < 0) return Overlap::kNone;
     auto first = static_cast<std::uint64_t>(op.offset_bytes),
@@ -44,8 +44,7 @@ Overlap PlaceRules::overlap(const Op &op, std::uint32_t file, const Sectors &wit
     return !some ? Overlap::kNone : mapped < within.count ? Overlap::kPart : all;
 }
 
-// Ops whose bytes in flight are the bio's. One whose bytes have all been queued already has no claim, unless nobody
-// else has.
+// Ops with the bio's bytes in flight. An op whose bytes have all been queued has no claim, unless no other op has.
 void PlaceRules::find_in_flight(const Bio &bio, const Sectors &within, BioLink &link) {
     std::uint64_t found = 0, served = 0;
     std::uint32_t served_candidates = 0;
@@ -83,7 +82,7 @@ void PlaceRules::learn_amount(Op &op) {
     ++target_of(op).exact;
 }
 
-// The bio can't be of the op, though its thread works for it.
+// The bio cannot be the op's bio, although the thread works for the op.
 bool PlaceRules::outside(const Bio &bio, const Sectors &within, Op &op, BioLink &link) {
     Target &target = target_of(op);
     TargetDevice &device = target.device(within.dev);
@@ -93,15 +92,15 @@ bool PlaceRules::outside(const Bio &bio, const Sectors &within, Op &op, BioLink 
         ++counter;
     };
     const bool lost = link.doubtful, bytes = op.has_offset && op.has_length && op.length_bytes > 0;
-    const bool own_way = directions_.right_way(op, bio);  // a copy reads what it writes elsewhere
-    // What its own thread queues at the same place of a file below is what an overlay passes on.
+    const bool own_way = directions_.right_way(op, bio);  // a copy reads and writes at different places
+    // An overlay's thread queues I/O at the same place of a lower file.
     const std::uint32_t file = target.stacked ? kNoFile : target.file;
     const bool inside = bytes && overlap(op, file, within) != Overlap::kNone;
     if (!lost && !l_.io_points.empty())
         op.io_open ? once(vote::kDuring, device.during) : once(vote::kBesides, device.besides);
     if (!lost && op.io_open && parts_.empty() && own_way)
         inside ? once(vote::kIn, device.in) : once(vote::kOut, device.out);
-    // A file system zeroes what lies around the bytes that it makes room for (ext4_ext_zeroout() of fs/ext4/extents.c).
+    // A file system zeroes the surroundings of newly allocated bytes (ext4_ext_zeroout() of fs/ext4/extents.c).
     if (bio.kind == IoKind::kWriteZeroes && !target.raw(within.dev)) return false;
     if (bytes && !inside) {
         if (target.raw(within.dev)) return true;
@@ -113,20 +112,20 @@ bool PlaceRules::outside(const Bio &bio, const Sectors &within, Op &op, BioLink 
         if (!bytes || !parts_.empty() || directions_.direction_of(op) == Direction::kUnknown || bio.kind != own ||
             op.data_bytes < bytes_in_flight(op))
             return false;
-        once(vote::kMore, target.more);  // all of it has been queued
-        // A mirror's second leg: on another device while the first is on its way. What a thread waits for is done when
-        // it begins its next op.
+        once(vote::kMore, target.more);  // all bytes have been queued
+        // The second leg of a mirror: on another device while the first leg is in flight. An awaited bio is done when
+        // the thread begins its next op.
         if (op.bios_on_their_way > 0 && op.data_dev != within.dev) return false;
         return !target.amplifies();
     }
     if (!target.only_in_flight(within.dev)) return false;
     if (op.had_window) return true;
-    link.ambiguous = true;  // the begin of its I/O is lost, or that of another op's
+    link.ambiguous = true;  // the begin of the op's I/O is lost, or of another op's I/O
     return false;
 }
 
-// Of the bytes that the op has in flight, how many lie in those sectors (and parts_, where they are of a mapped file).
-// Of an op whose length is not known only the first byte counts.
+// The number of the op's bytes in flight in the sectors (and in parts_, for a mapped file). An op of unknown length
+// counts with its first byte.
 std::uint64_t PlaceRules::bytes_in(const Op &op, const Sectors &within) {
     if (!op.has_offset || op.offset_bytes < 0 || (op.has_length && op.length_bytes <= 0)) return 0;
     const auto first = static_cast<std::uint64_t>(op.offset_bytes),

@@ -23,7 +23,7 @@ class PlaceRules {
         if (!l_.maps.empty()) l_.maps.find(run, within, parts_);
     }
     Target &target_of(const Op &);
-    // The map that the op is known to work on; kNoFile: any.
+    // The map of the op's file; kNoFile: any.
     std::uint32_t file_of(std::uint64_t ref) {
         const Op *op = l_.locator.find(ref);
         return op ? target_of(*op).file : kNoFile;

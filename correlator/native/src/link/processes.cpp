@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 36> kKernelNames = {
 
 constexpr std::string_view kDigits = "0123456789";
 
-// loop0, md127_raid1: the base, a number, and what comes behind it.
+// loop0, md127_raid1: the base, a number, and the rest.
 bool numbered(std::string_view name, std::string_view base, std::string_view behind) {
     if (name.substr(0, base.size()) != base) return false;
     name.remove_prefix(base.size());

@@ -17,7 +17,7 @@ namespace opline {
 struct Queuer {
     std::uint32_t host = 0;
     std::int32_t pid = -1;      // -1: unknown
-    std::int32_t kthread = -1;  // 1: it is the kernel's own, 0: it is a process' thread, -1: unknown
+    std::int32_t kthread = -1;  // 1: a kernel thread, 0: a thread of a process, -1: unknown
     std::uint32_t comm = 0;     // pool id; 0: unknown
 };
 
@@ -25,7 +25,7 @@ class Processes {
   public:
     Processes(const StringPool &strings, const Threads &threads) : strings_(strings), threads_(threads) {}
 
-    // The kernel's own threads queue bios for every process. Where the trace does not say it, their names do.
+    // Kernel threads queue bios for every process. If the trace has no flag, the thread's name decides.
     bool of_kernel(const Queuer &q) {
         if (q.kthread >= 0) return q.kthread != 0;
         if (q.comm == 0) return false;
@@ -33,23 +33,23 @@ class Processes {
         if (made) *known = kernel_name(strings_.at(q.comm));
         return *known;
     }
-    // A point of the op came from the bio's process, or from one that the trace does not name. A process of which a
-    // fact told between the two has two numbers.
+    // A point of the op came from the bio's process, or from an unnamed process. A process has two numbers if a fact
+    // arrived between the two events.
     bool has(const Op &op, const Queuer &q) const {
         if (q.pid < 0 || op.transitions.any_process([&](std::int32_t pid) { return pid == q.pid; })) return true;
         const std::int64_t own = threads_.of_root(q.host, q.pid);
         return op.transitions.any_process(
             [&](std::int32_t pid) { return pid < 0 || threads_.untold(pid) || threads_.of_root(q.host, pid) == own; });
     }
-    // Whether the op can have a bio because its bytes are in flight at the bio's place: its own processes queue such
-    // bios, and the kernel of its machine does.
+    // Whether the bio can be the op's because the op's bytes are in flight at the bio's place: only the op's own
+    // processes and the kernel of the op's machine queue such bios.
     bool in_flight_for(const Op &op, const Queuer &q) {
         return op.window_host == q.host && (has(op, q) || of_kernel(q));
     }
 
-    // Names of kernel threads that queue bios: the workqueues', the file systems', those of drivers/md and
-    // drivers/block in Linux 6.1 to 6.18. io_uring's (io_wqe_worker) are the kernel's up to 5.11, and threads of the
-    // process (iou-wrk) from 5.12 on.
+    // Names of kernel threads that queue bios: of workqueues, of file systems, and of drivers/md and drivers/block in
+    // Linux 6.1 to 6.18. Workers of io_uring are kernel threads up to 5.11 (io_wqe_worker), and threads of the process
+    // from 5.12 on (iou-wrk).
     static bool kernel_name(std::string_view name);
 
   private:

@@ -8,7 +8,7 @@
 namespace opline {
 
 const Flush *RequestLinks::flush_of(const Request &r) const {
-    // One with data has an issue of its own: that it is missing is a loss.
+    // A request with data has its own issue: a missing issue is a loss.
     if (r.flushed_by == 0 || r.nr_sectors != 0 || r.issue_ns != kNoTime) return nullptr;
     for (const Flush &f : flushes_)
         if (f.request == r.flushed_by) return &f;
@@ -24,9 +24,10 @@ void RequestLinks::wait_for(std::uint64_t op, std::int64_t q, std::int64_t floor
     waiting_.push_back({op, q, floor_ns});
 }
 
-// Those that are named and those that the syncs cover, each once. Syncs of one target cover overlapping runs of writes.
+// The number of different ops among the named ops and the ops covered by the syncs. Syncs of one target cover
+// overlapping runs of writes.
 std::uint32_t RequestLinks::distinct_ops(std::vector<const Sync *> &syncs) {
-    if (syncs.empty() && served_.size() < 2) return static_cast<std::uint32_t>(served_.size());  // what most serve
+    if (syncs.empty() && served_.size() < 2) return static_cast<std::uint32_t>(served_.size());  // the common case
     std::sort(served_.begin(), served_.end());
     served_.erase(std::unique(served_.begin(), served_.end()), served_.end());
     std::sort(syncs.begin(), syncs.end(), [](const Sync *a, const Sync *b) {
@@ -69,7 +70,7 @@ bool RequestLinks::lost_between(const BioLink &link, const Request &r) const {
     return until_ns != kNoTime && l_.lost.overlap(since_ns, until_ns);
 }
 
-// When the first of the request's bios that are the batch's was queued.
+// The first Q among the request's bios of the batch.
 std::int64_t RequestLinks::queued_for(const Batch &batch, const Request &r) {
     std::int64_t first_ns = kNoTime;
     for (auto id : r.bios)
@@ -79,7 +80,7 @@ std::int64_t RequestLinks::queued_for(const Batch &batch, const Request &r) {
     return first_ns == kNoTime ? r.queue_ns : first_ns;
 }
 
-// Its steps. The Q is another one for each op.
+// The request's steps. Each op has its own Q.
 RequestCut RequestLinks::cut_of(const Request &r) const {
     RequestCut cut;
     cut.request = r.id;
@@ -112,7 +113,7 @@ Served RequestLinks::request_done(const Request &r) {
     std::vector<const Sync *> syncs;
     std::vector<Batch *> batches;
     Served served;
-    bool read_ahead = false;  // who waits for it is known
+    bool read_ahead = false;  // the waiter is known
     auto add_sync = [&](const Sync *s) {
         if (std::find(syncs.begin(), syncs.end(), s) == syncs.end()) syncs.push_back(s);
     };
@@ -125,7 +126,7 @@ Served RequestLinks::request_done(const Request &r) {
         link->request_ambiguous = r.ambiguous;
         link->completion_by = r.completion_by;
         checks_.check(*link, r.getrq_ns, r.complete_ns);
-        // Of a request in whose time something is missing it is not certain that it is this one.
+        // With events missing in the request's time, the request may be another one.
         link->doubtful = link->doubtful || lost_between(*link, r);
         if (link->chosen != 0) {
             served_.push_back(link->chosen);
@@ -155,7 +156,7 @@ Served RequestLinks::request_done(const Request &r) {
         return served;
     }
     RequestCut cut = cut_of(r);
-    // Per op, the Q of its own first bio: a merged request was queued by others before.
+    // For each op the Q of the op's own first bio: other ops queued a merged request before.
     for (const WaitingBio &w : waiting_) {
         Op *op = l_.locator.find(w.op);
         if (!op) continue;
@@ -174,9 +175,9 @@ Served RequestLinks::request_done(const Request &r) {
     return served;
 }
 
-// Its pages are locked until it is done (mm/filemap.c, filemap_update_page()): an op that reads some of them, and has
-// not queued all of its bytes itself, can't have ended before. A vectored read's length is what it returns: until then
-// its first byte is known.
+// The pages are locked until the request is done (mm/filemap.c, filemap_update_page()): an op that reads some of the
+// pages, and has not queued all bytes itself, cannot have ended before. The length of a vectored read is its return
+// value: until then only the first byte is known.
 void RequestLinks::wait_for_read_ahead(BioLink &link, const Request &r) {
     if (r.complete_ns == kNoTime || r.nr_sectors == 0 || r.sector == kNoSector) return;
     const Sectors run{r.dev, r.sector, r.nr_sectors},
@@ -194,9 +195,9 @@ void RequestLinks::wait_for_read_ahead(BioLink &link, const Request &r) {
     }
 }
 
-// Its pages are under write-back until it is done: a sync of their file that found them so can't have ended before
-// (mm/filemap.c, __filemap_fdatawait_range()). A sync looks for what was dirty when it began. What was written later,
-// and queued later, it may pass by.
+// The pages are under write-back until the request is done: a sync of the file that found such pages cannot have ended
+// before (mm/filemap.c, __filemap_fdatawait_range()). A sync looks for pages dirty at its begin, and may skip pages
+// written and queued later.
 void RequestLinks::wait_for_write_back(BioLink &link, const Request &r) {
     if (r.complete_ns == kNoTime) return;
     for (const auto &s : syncs_.syncs().open()) {

@@ -19,13 +19,13 @@ class RequestLinks {
     Served request_done(const Request &);
     // The op is this request.
     void serve(Op &, const Request &);
-    // Of the last request_done(): refs of the ops that it serves.
+    // For the last request_done(): refs of the served ops.
     const std::vector<std::uint64_t> &served() const { return served_; }
-    // The flush whose D is the request's too; nullptr: it has one of its own, or none is known.
+    // The flush whose D also counts for the request; nullptr: the request has its own D, or no known flush.
     const Flush *flush_of(const Request &) const;
-    // Nobody waits for the request but its owners: no batch, no sync, no op that wrote its pages.
+    // Only the request's owners wait for the request: no batch, no sync, no op that wrote its pages.
     bool waiters_known(const Request &) const;
-    // Its completion is missing: it may be another one's steps that were seen.
+    // The request's completion is missing: the known steps may be another request's.
     void doubt(const Request &);
 
   private:
@@ -33,11 +33,11 @@ class RequestLinks {
         std::uint64_t op;
         std::int64_t q, floor_ns;
     };
-    bool lost_between(const BioLink &, const Request &) const;  // from the first step that is known to the last
+    bool lost_between(const BioLink &, const Request &) const;  // from the first known step to the last
     void wait_for(std::uint64_t op, std::int64_t q, std::int64_t floor_ns);
     void wait_for_read_ahead(BioLink &, const Request &);
     void wait_for_write_back(BioLink &, const Request &);
-    // `bytes`: 0: not known; those beyond the bio's do not count.
+    // `bytes`: 0: unknown; bytes beyond the bio do not count.
     void wait_for_pages(BioLink &, std::uint64_t op, std::uint64_t bytes, std::int64_t since_ns);
     std::uint32_t distinct_ops(std::vector<const Sync *> &);
     RequestCut cut_of(const Request &) const;
@@ -49,7 +49,7 @@ class RequestLinks {
     PlaceRules &places_;
     SyncShares &syncs_;
     LinkChecks &checks_;
-    std::array<Flush, 256> flushes_{};  // the last ones
+    std::array<Flush, 256> flushes_{};  // the latest flushes
     std::size_t next_flush_ = 0;
     std::vector<WaitingBio> waiting_;
     std::vector<std::uint64_t> served_;

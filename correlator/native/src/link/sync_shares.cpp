@@ -6,7 +6,7 @@
 namespace opline {
 namespace {
 
-// With `async_commit` it has neither flag.
+// With the mount option `async_commit` a commit has neither flag.
 bool commits(const Bio &bio) { return (bio.rwbs & (rwbs::kPreflush | rwbs::kFua)) != 0; }
 
 bool begins(const std::string &text, std::string_view with) { return text.compare(0, with.size(), with) == 0; }
@@ -22,7 +22,7 @@ SyncShares::SyncShares(Linking &l, const Plan &plan, BioLinks &links, PlaceRules
                              [](const PointSpec &p) { return p.sync == IoWindow::kBegin; })),
       sync_space_(l.strings.intern("sync")) {}
 
-// What its thread queued is done when a sync returns: of what is still open the completion was lost.
+// The thread's bios are done when a sync returns: the completion of a still open bio is lost.
 std::shared_ptr<Sync> SyncShares::sync_ended(Op &op, std::int64_t at_ns) {
     std::shared_ptr<Sync> sync = syncs_.end(op, at_ns);
     if (!sync || at_ns == kNoTime) return sync;
@@ -31,7 +31,8 @@ std::shared_ptr<Sync> SyncShares::sync_ended(Op &op, std::int64_t at_ns) {
 }
 
 bool SyncShares::is_journal(const Bio &bio) {
-    // ext4's jbd2 and XFS's log: writes with META and SYNC from a kernel thread. Flushes of their own come with those.
+    // ext4's jbd2 and XFS's log: writes with META and SYNC from a kernel thread. Flushes of the log come with these
+    // writes.
     if (bio.kind != IoKind::kWrite || (bio.rwbs & rwbs::kMeta) == 0 || (bio.rwbs & rwbs::kSync) == 0) return false;
     auto [known, made] = kernel_comms_.insert(bio.comm);
     if (made) {
@@ -41,8 +42,8 @@ bool SyncShares::is_journal(const Bio &bio) {
     return *known;
 }
 
-// jbd2 waits for what it has written before it queues a commit record, and for that before it goes on
-// (fs/jbd2/commit.c). What it should have waited for and is open: its completion was lost.
+// jbd2 waits for its writes before queueing a commit record, and for the commit record before continuing
+// (fs/jbd2/commit.c). An awaited bio still open has lost its completion.
 void SyncShares::supersede_commits(const Bio &bio) {
     if (links_.sync_bios().empty() || bio.tid <= 0 || !begins(l_.strings.at(bio.comm), "jbd2/")) return;
     links_.drop_sync_bios([&](const BioLink &link) {
@@ -56,7 +57,8 @@ void SyncShares::share_sync(const Bio &bio, const Sectors &within, BioLink &link
         const bool mapped = is_write(bio) && !places_.parts().empty();
         link.others = link.others || (!mapped && link.sync->batch->members > 1);
         if (link.others) link.rules |= rule::kBatch;
-        // Without a map it may be the data of any op whose write came before: those that wait for theirs wait for it.
+        // Without a map the bio may be data of any op with an earlier write: syncs waiting for such ops wait for the
+        // bio.
         if (!mapped && is_data(bio))
             for (const auto &s : syncs_.open()) {
                 const Op *op = s != link.sync ? l_.locator.find(s->op) : nullptr;
@@ -80,7 +82,7 @@ void SyncShares::share_sync(const Bio &bio, const Sectors &within, BioLink &link
 
 void SyncShares::sync_begun(Op &op, std::int64_t tid, std::int64_t at_ns) {
     const std::shared_ptr<Sync> sync = syncs_.begin(op, tid, at_ns, l_.locator.next_batch(), sync_space_);
-    // What is on its way already is waited for as well.
+    // A sync also waits for bios already in flight.
     for (auto id : links_.sync_bios()) {
         BioLink *link = links_.find(id);
         if (!link || link->queuer.host != op.host ||

@@ -29,7 +29,7 @@ class SyncShares {
     SyncWork syncs_;
     const bool has_syncs_;  // the model names some
     std::uint32_t sync_space_;
-    FlatMap<std::uint32_t, bool> kernel_comms_;  // pool id of a comm → a kernel thread's that writes a journal
+    FlatMap<std::uint32_t, bool> kernel_comms_;  // pool id of a comm → belongs to a kernel thread that writes a journal
 };
 
 }  // namespace opline

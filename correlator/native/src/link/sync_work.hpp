@@ -12,30 +12,31 @@
 namespace opline {
 
 struct Sync {
-    std::uint64_t op = 0;  // op_ref() of the op that waits in it
+    std::uint64_t op = 0;  // op_ref() of the waiting op
     std::uint32_t host = 0;
     std::int64_t tid = -1;
     std::uint64_t target = 0;
     std::int64_t begin_ns = 0;
-    std::uint64_t first = 0, last = 0;  // [first, last): numbers of the writes that it covers
+    std::uint64_t first = 0, last = 0;  // [first, last): numbers of the covered writes
     bool open = true;
-    std::shared_ptr<Batch> batch;  // its members are the op and those whose writes it covers
+    std::shared_ptr<Batch> batch;  // members: the op, and the ops of covered writes
 
-    // The op's write ended before the sync began, and no sync that had completed covered it.
+    // The op's write ended before the sync began, and no sync completed before covered the write.
     bool covers(const Op &o) const { return o.target == target && o.write_number >= first && o.write_number < last; }
 };
 
 class SyncWork {
   public:
-    static constexpr std::size_t kLimit = std::size_t{1} << 18;  // writes that no sync has covered; counted beyond
+    // limit of writes not covered by a sync; counted beyond
+    static constexpr std::size_t kLimit = std::size_t{1} << 18;
 
     explicit SyncWork(OpTable &ops) : ops_(ops) {}
 
-    // The op's write is over. keep: the model has syncs, so one may come that covers it.
+    // The op's write is over. keep: the model has syncs, so a later sync may cover the write.
     void wrote(Op &op, bool keep) {
         op.covered = false;
         if (!keep) return;
-        if (kept_ >= kLimit) {  // what nobody syncs
+        if (kept_ >= kLimit) {  // no sync covers these writes
             evicted_ += kept_;
             kept_ = 0;
             uncovered_.clear();
@@ -69,7 +70,8 @@ class SyncWork {
         open_.push_back(sync);
         return sync;
     }
-    // nullptr: the op is in none. What it covers is on the disk now, unless its end was not seen (kNoTime).
+    // nullptr: the op is in no sync. The covered writes are on the disk now, unless the sync's end is missing
+    // (kNoTime).
     std::shared_ptr<Sync> end(const Op &op, std::int64_t at_ns) {
         for (std::size_t i = 0; i < open_.size(); ++i) {
             if (ops_.find(open_[i]->op) != &op) continue;
@@ -97,14 +99,14 @@ class SyncWork {
 
   private:
     struct Uncovered {
-        std::deque<std::uint64_t> ops;  // op_ref()s, in order of the ends of their writes
+        std::deque<std::uint64_t> ops;  // op_ref()s, in order of the ends of the writes
         std::uint64_t first = 1;        // number of the first
     };
     OpTable &ops_;
     std::vector<std::shared_ptr<Sync>> open_;
     std::unordered_map<std::uint64_t, Uncovered> uncovered_;  // by target
     std::uint64_t last_target_ = 0;
-    Uncovered *last_ = nullptr;  // its
+    Uncovered *last_ = nullptr;  // the entry of the last target
     std::size_t kept_ = 0;
     std::uint64_t evicted_ = 0;
 };

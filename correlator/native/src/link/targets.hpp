@@ -10,26 +10,27 @@
 
 namespace opline {
 
-// Each op has one vote in each: one whose thread's next events are lost collects bios without end.
+// Each op has one vote of each kind: otherwise a single op could count without end, if its thread's next events are
+// lost.
 namespace vote {
 constexpr std::uint8_t kIn = 1, kOut = 2, kMore = 4, kDuring = 8, kBesides = 16;
 }
 
 struct TargetDevice {
     std::uint32_t dev = 0;
-    // ops whose threads queued bios inside and outside the bytes that their op had in flight
+    // ops whose thread queued bios inside and outside of the op's bytes in flight
     std::uint64_t in = 0, out = 0;
-    // ops whose threads queued data while their bytes were in flight, and at other times
+    // ops whose thread queued data with the op's bytes in flight, and at other times
     std::uint64_t during = 0, besides = 0;
-    std::uint64_t placed = 0;  // bios that only the sector rule gave to one of its ops
+    std::uint64_t placed = 0;  // bios given to the target's ops by the sector rule alone
 };
 
 struct Target {
     static constexpr std::uint64_t kLearned = 4;
-    bool resolved = false;              // its file was looked for by name
-    std::uint32_t file = kNoFile;       // the map that it is known to be
-    bool stacked = false;               // no file of its file system has a map: it may lie on files that have (overlay)
-    std::uint64_t exact = 0, more = 0;  // ops whose threads queued no more data, and more, than they had in flight
+    bool resolved = false;         // the file was looked up by name
+    std::uint32_t file = kNoFile;  // the target's map
+    bool stacked = false;  // the file system has no file with a map: the target may lie on files with a map (overlay)
+    std::uint64_t exact = 0, more = 0;  // ops whose thread queued no more data than the bytes in flight, and more
     std::vector<TargetDevice> devices;
 
     TargetDevice &device(std::uint32_t dev) {
@@ -50,9 +51,9 @@ struct Target {
         const TargetDevice *d = known(dev);
         return d && d->in >= kLearned && d->in >= 4 * d->out;
     }
-    // Several bios carry the same data (a file system that mirrors).
+    // Several bios have the same data (a file system with mirrors).
     bool amplifies() const { return more >= kLearned && more * 4 >= exact; }
-    // Its threads queue data on this device for bytes in flight and for nothing else.
+    // The target's threads queue data on the device only for bytes in flight.
     bool only_in_flight(std::uint32_t dev) const {
         const TargetDevice *d = known(dev);
         return d && d->during >= kLearned && d->during >= 4 * d->besides;
@@ -66,7 +67,7 @@ struct Target {
         const TargetDevice *d = known(dev);
         return d && d->out >= kLearned && d->out >= 4 * d->in;
     }
-    // The sector rule may place its ops on this device.
+    // The sector rule may place the target's ops on the device.
     bool may_be_on(std::uint32_t dev) const {
         std::uint64_t seen = 0, most = 0, here_in = 0, here_out = 0, here_placed = 0;
         for (const auto &d : devices) {
@@ -95,7 +96,7 @@ class Targets {
   private:
     FlatMap<std::uint64_t, Target> targets_;
     std::uint64_t last_key_ = 0;
-    Target *last_ = nullptr;  // its
+    Target *last_ = nullptr;  // the entry of the last target
 };
 
 }  // namespace opline

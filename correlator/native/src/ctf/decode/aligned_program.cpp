@@ -22,7 +22,7 @@ void AlignedProgram::Stretch::guess_from(std::uint32_t size) {
     guess = size;
     past_guess = size + past_nul;
     nul_bit = 1;
-    nul_mask = 0;  // it is not among kProbe bytes: never
+    nul_mask = 0;  // not among kProbe bytes: never
     if (size >= kProbe) return;
     nul_bit = 1u << size;
     nul_mask = nul_bit | (nul_bit - 1);
@@ -39,7 +39,7 @@ const std::uint8_t *AlignedProgram::Stretch::past_other_string(const std::uint8_
         size = static_cast<std::uint32_t>(static_cast<const std::uint8_t *>(nul) - p);
     }
     if (wanted) text(p, size, *wanted);
-    // A long string as long as the last: the same again. The compiler is not to know that both are the same.
+    // A long string with the last string's length: the same guess. The compiler must not know that both are equal.
     std::uint32_t expected = guess;
     __asm__("" : "+r"(expected));
     if (size != expected) guess_from(size);
@@ -80,13 +80,13 @@ const std::uint8_t *AlignedProgram::run_all(const std::uint8_t *packet, const st
     return p;
 }
 
-// A stretch while its program is read: what it has is laid down in two lists for all of them at the end.
+// A stretch during the reading of its program: its parts go into two lists for all stretches at the end.
 struct AlignedProgram::Part {
     Stretch stretch;
     std::vector<Pair> integers;
     std::vector<Other> others;
 
-    // False: the program has what no stretch can do.
+    // False: the program has a field unsuitable for any stretch.
     bool take(const Step &run) {
         for (const Read &r : run.reads) {
             const bool integer = r.what == Read::What::kSigned || r.what == Read::What::kUnsigned;
@@ -102,7 +102,7 @@ struct AlignedProgram::Part {
     bool only_bytes() const { return !stretch.string && stretch.align <= 1 && integers.empty() && others.empty(); }
 
   private:
-    // Integers are read in pairs; one without a second is read twice.
+    // Integers are read in pairs; a single integer is read twice.
     void take_integer(const Read &r) {
         const bool is_signed = r.what == Read::What::kSigned;
         const std::uint64_t mask = ~std::uint64_t{0} >> (64 - 8 * r.size), sign = is_signed ? mask ^ (mask >> 1) : 0;
@@ -143,7 +143,7 @@ AlignedProgram::AlignedProgram(const Program &program, std::uint32_t header) {
         default: return;
         }
     }
-    // Bytes that nobody wants behind a string are stepped over with it.
+    // Unwanted bytes after a string are skipped together with the string.
     for (std::size_t i = parts.size(); i-- > 1;) {
         if (!parts[i].only_bytes() || !parts[i - 1].stretch.string) continue;
         parts[i - 1].stretch.past_nul += parts[i].stretch.bytes;

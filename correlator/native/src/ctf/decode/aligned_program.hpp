@@ -21,15 +21,15 @@ namespace opline::ctf {
 class AlignedProgram {
   public:
     AlignedProgram() = default;
-    // Of a program that follows a header of so many bytes.
+    // For a program after a header of `header` bytes.
     AlignedProgram(const Program &, std::uint32_t header);
-    // Stretches refer to what is read, which stays where it is when it is moved.
+    // Stretches refer to heap memory, which a move leaves in place.
     AlignedProgram(AlignedProgram &&) = default;
     AlignedProgram &operator=(AlignedProgram &&) = default;
     explicit operator bool() const { return !stretches_.empty(); }
-    // The same as decode(), of the event whose header is at the byte `p` of a packet: where it ends. It may lie behind
-    // the packet's content, which the caller knows; bytes before `end` may be looked at. nullptr: decode() has to say
-    // what there is.
+    // The same as decode(), for the event with its header at byte `p` of a packet. Returns the end of the event, which
+    // may lie behind the packet's content; the caller knows. Bytes before `end` may be read. nullptr: decode() must
+    // decide.
     [[gnu::always_inline]] const std::uint8_t *run(const std::uint8_t *packet, const std::uint8_t *p,
                                                    const std::uint8_t *end, Slot *slots) {
         return __builtin_expect(first_.alone, 1) ? first_.run(p, end, slots) : run_all(packet, p, end, slots);
@@ -37,12 +37,12 @@ class AlignedProgram {
 
   private:
     static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-    static constexpr std::size_t kProbe = 32;  // bytes of a string that are looked at at once
-    // Two integers: with only one, it is read twice.
+    static constexpr std::size_t kProbe = 32;  // bytes of a string read at once
+    // Two integers; a single integer is read twice.
     struct Pair {
         std::uint32_t offset[2], slot_at[2];  // in bytes
-        alignas(16) std::uint64_t mask[2];    // the bits of eight bytes that are its own
-        std::uint64_t sign[2];                // of these the one that says that it is negative
+        alignas(16) std::uint64_t mask[2];    // the integer's bits among the eight bytes
+        std::uint64_t sign[2];                // the sign bit of the integer
         std::uint64_t rest[2];                // the slot's other half
     };
     struct Other {
@@ -55,16 +55,16 @@ class AlignedProgram {
         const T *first = nullptr, *past = nullptr;
     };
     struct Stretch {
-        std::int64_t room = kNever;  // bytes that must be there, those that are only looked at with them
+        std::int64_t room = kNever;  // needed bytes, with bytes only read along
         std::uint32_t bytes = 0;
-        std::uint32_t past_nul = 1;  // from the string's NUL to what the next stretch begins with
-        std::uint32_t guess = 0;     // the last string's length; with past_nul, and what zeros() says of its bytes:
+        std::uint32_t past_nul = 1;  // from the string's NUL to the begin of the next stretch
+        std::uint32_t guess = 0;     // the last string's length, with past_nul; and zeros() of its bytes:
         std::uint32_t past_guess = 0, nul_mask = 0, nul_bit = 1;
         std::int32_t string_slot = -1;
         Range<Pair> integers;
         Range<Other> others;
         std::uint16_t align = 1;                                // in bytes
-        bool alone = true, string = false, has_others = false;  // alone: there is no other, nor is it aligned
+        bool alone = true, string = false, has_others = false;  // alone: no other stretch, and no alignment
 
         [[gnu::always_inline]] const std::uint8_t *run(const std::uint8_t *p, const std::uint8_t *end, Slot *slots) {
             if (end - p < room) return nullptr;
@@ -110,13 +110,13 @@ class AlignedProgram {
         }
 #endif
     }
-    // In place: a slot that is put together elsewhere and copied waits for its own bytes.
+    // In place: a slot built elsewhere and copied would stall on its own bytes.
     static void text(const std::uint8_t *begin, std::size_t size, Slot &slot) {
         slot.s = reinterpret_cast<const char *>(begin);
         slot.size = static_cast<std::uint32_t>(size);
         slot.kind = Slot::Kind::kString;
     }
-    // A bit for each of kProbe bytes: it is 0.
+    // A bit for each of kProbe bytes: set if the byte is 0.
     [[gnu::always_inline]] static std::uint32_t zeros(const std::uint8_t *p) {
         static_assert(kProbe == 32);
 #ifdef __SSE2__

@@ -113,7 +113,7 @@ double real(const void *bits, bool is_float) {
     return static_cast<double>(f);
 }
 
-// Fields of whole bytes at places that are known.
+// Fields of whole bytes at known places.
 void read_run(const Step &s, const std::uint8_t *base, Slot *slots, Registers &registers) {
     for (const Read &r : s.reads) {
         const std::uint8_t *p = base + r.offset;
@@ -163,7 +163,7 @@ bool read_variable_length(const Step &s, Cursor &c, Slot *slots, Registers &regi
     std::uint32_t bytes;
     if (!read_leb(c, s.is_signed, v, bytes)) return false;
     keep(v, s.is_signed, s.slot, s.reg, slots, registers);
-    if (s.slot >= 0) slots[s.slot].size = bytes;  // a partial timestamp needs it
+    if (s.slot >= 0) slots[s.slot].size = bytes;  // needed for a partial timestamp
     return true;
 }
 
@@ -192,7 +192,7 @@ bool repeat(const Step &s, Cursor &c, Slot *slots, Registers &registers) {
     for (std::uint64_t i = 0; i < n; ++i) {
         const auto before = c.at;
         if (!decode(s.bodies[0], c, slots, registers)) return false;
-        if (c.at == before) break;  // elements of no size: neither have the others
+        if (c.at == before) break;  // an element without a size: the remaining elements have none either
     }
     return true;
 }

@@ -7,9 +7,9 @@ namespace opline::ctf {
 namespace {
 
 constexpr std::uint32_t kMaxRun = 1u << 24;  // bytes of fixed size in a row
-constexpr std::size_t kMaxName = 512;        // of a field, with those of the structures that it lies in
+constexpr std::size_t kMaxName = 512;        // of a field, with the names of the outer structures
 
-// All of one size, without gaps.
+// All elements of one size, without gaps.
 bool is_even(const Type &element) {
     return ((element.is_integer() && !element.variable_length) || element.kind == Type::Kind::kReal) &&
            element.size_bits % std::max(1u, element.align_bits) == 0;
@@ -83,7 +83,7 @@ const Compiler::Node &Compiler::locate(const Location &location, const Node &fro
     return *at;
 }
 
-// Appends to the last run, or begins one.
+// Appends to the last run, or begins a run.
 void Compiler::fixed(std::vector<Step> &steps, Read read) {
     if (steps.empty() || steps.back().op != Step::Op::kRun) {
         Step run;
@@ -110,7 +110,7 @@ void Compiler::align(std::vector<Step> &steps, std::uint32_t bits) {
     steps.push_back(std::move(s));
 }
 
-// A byte holds bits of one byte order only: what would read another is for the other reader to refuse.
+// A byte holds bits of one byte order only: with two, the other reader decides.
 void Compiler::passed(std::uint32_t size_bits, bool big_endian) {
     const int order = big_endian ? 1 : 0;
     if (bit_ != 0 && order_ >= 0 && order_ != order) throw Unsupported("a byte with fields of both byte orders");
@@ -229,7 +229,7 @@ void Compiler::variant(const Type &t, std::vector<Step> &steps, Node &node, bool
         walk.parts.emplace_back();
         compile(*option.type, body.steps, node, false, walk.parts.back());
         s.bodies.push_back(std::move(body));
-        // Which option it was is not known afterwards: nothing in it can be located.
+        // The chosen option is not known afterwards: no field inside can be located.
         node.members.clear();
         node.reg = -1;
     }
@@ -298,7 +298,7 @@ void Compiler::passed_before(const TypePtr &structure, Location::Root root) {
 }
 
 Program Compiler::take(const std::set<std::int32_t> &kept) {
-    // Registers that nobody reads are dropped from the runs.
+    // Unused registers are dropped from the runs.
     std::vector<bool> used(registers_);
     for (const std::int32_t reg : kept)
         if (static_cast<std::size_t>(reg) < used.size()) used[static_cast<std::size_t>(reg)] = true;

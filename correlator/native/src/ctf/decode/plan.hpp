@@ -16,7 +16,7 @@ namespace opline::ctf {
 // A leaf of a structure, in decoding order.
 struct Leaf {
     FieldDecl decl;
-    bool addressable = true;  // false: a variant, or an array of which no slot can hold anything
+    bool addressable = true;  // false: a variant, or an array that no slot can hold
 };
 
 // The leaves of a structure type, nested structures as a.b. nullptr: none.
@@ -36,15 +36,15 @@ struct Step {
     enum class Op : std::uint8_t {
         kAlign,    // to `align_bits`
         kRun,      // `bytes` bytes of byte-aligned little-endian fields of fixed size
-        kString,   // to its NUL
+        kString,   // up to the NUL
         kInteger,  // any size, order and position
         kLeb,      // LEB128
         kReal,     // big-endian, or not at a byte
         kText,     // array or sequence of characters
         kBlock,    // array or sequence of numbers of one size; the last integer can be wanted
         kRepeat,   // array or sequence of anything else
-        kVariant,  // one of its bodies
-        kOption    // its only body, or nothing
+        kVariant,  // one of the bodies
+        kOption    // the only body, or nothing
     };
     Op op = Op::kAlign;
     std::uint32_t align_bits = 8;
@@ -64,12 +64,12 @@ struct Program {
     std::uint32_t registers = 0;  // of the outermost program
 };
 
-// A type with what its decoding needs of other fields: for who wants every field, the whole tree (the babeltrace2
-// source).
+// A type with the facts for decoding that lie in other fields; for users of every field, the whole tree (the
+// babeltrace2 source).
 struct Walk {
     const Type *type = nullptr;
     std::uint32_t align_bits = 1;
-    std::int32_t reg = -1;      // integer: where its value goes
+    std::int32_t reg = -1;      // integer: register of the value
     std::int32_t tag_reg = -1;  // sequence: length; variant, option: tag
     bool tag_signed = false;
     std::vector<std::vector<Range>> ranges;  // variant, option
@@ -79,22 +79,22 @@ struct Walk {
 // Compiles structures in decoding order into one program.
 class Compiler {
   public:
-    // The slot of a field, -1: not wanted. Asked in decoding order, of every field that is not a structure; `leaf`: it
-    // is one of leaves_of(), else it lies inside a variant or an array.
+    // The slot of a field, -1: not wanted. Called in decoding order for every field that is no structure. `leaf`: a
+    // field of leaves_of(); else the field lies inside a variant or an array.
     using SlotOf = std::function<std::int32_t(const Type &, bool leaf)>;
     void add(const TypePtr &structure, Location::Root root, const SlotOf &, Walk *walk = nullptr);
     // `slots[i]`: slot of leaf i.
     void add(const TypePtr &structure, Location::Root root, const std::vector<std::int32_t> &slots);
-    // A structure that another program has read before: lengths and tags may lie in it. All programs that share one
-    // array of registers are compiled with the same structures before them, in this order.
+    // A structure read before by another program: may have lengths and tags. All programs with one common array of
+    // registers are compiled after the same structures, in the same order.
     void passed_before(const TypePtr &structure, Location::Root root);
-    // `kept`: registers that other programs read.
+    // `kept`: registers read by other programs.
     Program take(const std::set<std::int32_t> &kept = {});
-    // Registers of passed_before() that the program reads.
+    // Registers of passed_before() read by the program.
     const std::set<std::int32_t> &read_before() const { return read_before_; }
 
   private:
-    // What a location can name: the members met so far, as a tree.
+    // The possible targets of a location: the members so far, as a tree.
     struct Node {
         std::string name;
         const Type *type = nullptr;
@@ -114,7 +114,7 @@ class Compiler {
     std::vector<std::pair<Location::Root, std::unique_ptr<Node>>> roots_;
     std::vector<Step> steps_;
     const SlotOf *slot_of_ = nullptr;
-    std::uint32_t registers_ = 0, before_ = 0;  // before_: of them those of passed_before()
+    std::uint32_t registers_ = 0, before_ = 0;  // before_: the registers of passed_before()
     std::set<std::int32_t> read_before_;
     void passed(std::uint32_t size_bits, bool big_endian);
     int bit_ = -1;    // where in a byte the position is; -1: not known
@@ -133,10 +133,10 @@ bool decode(const Program &, Cursor &, Slot *slots, std::vector<std::uint64_t> &
 
 // Integer of any size at any bit position. The caller has checked the bounds.
 std::uint64_t read_bits(const std::uint8_t *packet, std::uint64_t at, std::uint32_t size, bool big_endian);
-// A field of at most 64 bits as it is to be understood: bit order, sign, truth.
+// A field of at most 64 bits, with bit order, sign and truth applied.
 std::uint64_t read_number(const std::uint8_t *packet, std::uint64_t at, std::uint32_t size, bool big_endian,
                           bool reversed, bool is_signed, bool boolean);
-// LEB128 at a byte. False: the packet ends before, or it has more than 64 bits. `bytes`: how many it took.
+// LEB128 at a byte. False: the packet ends inside, or the number has more than 64 bits. `bytes`: length of the number.
 bool read_leb(Cursor &, bool is_signed, std::uint64_t &value, std::uint32_t &bytes);
 bool in_ranges(const std::vector<Range> &, std::uint64_t value, bool is_signed);
 

@@ -23,7 +23,7 @@ const RoleNames kContextRoles = {{"default-clock-timestamp", FieldRole::kBegin},
                                  {"discarded-event-record-counter-snapshot", FieldRole::kDiscarded}};
 const RoleNames kEventRoles = {{"event-record-class-id", FieldRole::kEventId},
                                {"default-clock-timestamp", FieldRole::kTimestamp}};
-// lttng-tools' names of lttng_ust_tracepoint_loglevel's values, in their order.
+// lttng-tools' names of the values of lttng_ust_tracepoint_loglevel, in order.
 const char *const kLogLevels[] = {"emergency",    "alert",      "critical",       "error",         "warning",
                                   "notice",       "info",       "debug:system",   "debug:program", "debug:process",
                                   "debug:module", "debug:unit", "debug:function", "debug:line",    "debug"};
@@ -143,7 +143,7 @@ class JsonParser : JsonFields {
         meta_.events.push_back(std::move(e));
     }
 
-    // The roots. A packet's cpu_id has no role in CTF 2: LTTng calls it so in both versions.
+    // The roots. A packet's cpu_id has no role in CTF 2: LTTng uses the same name in both versions.
     TypePtr scope(const Json &f, const char *name, const RoleNames &roles) {
         auto it = f.find(name);
         if (it == f.end()) return nullptr;

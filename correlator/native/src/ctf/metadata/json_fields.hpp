@@ -60,7 +60,8 @@ class JsonFields {
 
     TypePtr field_class(const Json &f, std::uint32_t depth);
 
-    // An alias is compiled where it is used: what its roles mean depends on the scope. It names earlier ones only.
+    // An alias is compiled at its use, as the meaning of roles depends on the scope. An alias names only earlier
+    // aliases.
     const Json &aliased(const Json &name) const {
         auto alias = aliases_.find(name.get<std::string>());
         if (alias == aliases_.end()) malformed("no field class alias \"" + name.get<std::string>() + "\"");

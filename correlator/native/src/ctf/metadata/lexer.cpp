@@ -36,7 +36,7 @@ void Lexer::skip_blank() {
     }
 }
 
-// The character at `at_`, which may be an escape of C (octal, hexadecimal); goes on behind it.
+// The character at `at_`, perhaps an escape of C (octal, hexadecimal); moves `at_` behind the character.
 char Lexer::character() {
     const char c = source_[at_++];
     if (c != '\\' || at_ >= source_.size()) return c;

@@ -9,7 +9,7 @@
 namespace opline::ctf {
 namespace {
 
-// The trace's byte order, which counts for types that stand before its block, too. Little-endian where none is said.
+// The trace's byte order, also for types before the trace's block. Little-endian by default.
 bool is_big_endian(const std::string &text) {
     Lexer lexer(text);
     int depth = 0;

@@ -97,7 +97,7 @@ class TsdlTypes {
     static std::string plain(const std::string &name) {
         return !name.empty() && name[0] == '_' ? name.substr(1) : name;
     }
-    // A place by its dynamic scope (CTF 1.8.3, 7.3.2), or by a name that is looked for outwards.
+    // A place by its dynamic scope (CTF 1.8.3, 7.3.2), or by a name searched from the inside out.
     Location location() {
         std::vector<std::string> names;
         do names.push_back(word());
@@ -134,8 +134,8 @@ class TsdlTypes {
         return 10;
     }
 
-    // The same type with roles at the fields of those names, however deep; `timestamps`: at integers mapped to a clock,
-    // too.
+    // The same type with roles for the fields with these names, at any depth; `timestamps`: also for integers mapped to
+    // a clock.
     static TypePtr with_roles(const TypePtr &type, const NamedRoles &roles, bool timestamps,
                               const std::string &name = "") {
         if (!type) return type;
@@ -292,7 +292,7 @@ class TsdlTypes {
     }
 
     TypePtr type() {
-        struct Level {  // however it comes back here, by members or by an alias among them
+        struct Level {  // leaves the level on every way out: by members, or by an alias among the members
             explicit Level(std::uint32_t &depth) : depth(depth) { ++depth; }
             ~Level() { --depth; }
             std::uint32_t &depth;

@@ -15,11 +15,11 @@
 
 namespace opline::ctf {
 
-// What the native reader does not positively recognise: the babeltrace2 front end is to read it. The text says why.
+// Unknown to the native reader: the babeltrace2 front end must read the trace. The text has the reason.
 struct Unsupported : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
-// What no reader can make sense of. One line: what, where.
+// Senseless for every reader. One line: the problem and the place.
 struct Malformed : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -27,7 +27,7 @@ struct Malformed : std::runtime_error {
 struct Type;
 using TypePtr = std::shared_ptr<const Type>;
 
-// What a field of a packet's header or context, or of an event's header, means to the reader.
+// The meaning of a field of a packet's header or context, or of an event's header.
 enum class FieldRole : std::uint8_t {
     kMagic,
     kUuid,
@@ -48,11 +48,11 @@ using Roles = std::uint16_t;  // a bit each
 constexpr Roles bit(FieldRole r) { return static_cast<Roles>(1u << static_cast<unsigned>(r)); }
 
 struct Member {
-    std::string name;  // without the underscore that LTTng puts before every name in CTF 1.8
+    std::string name;  // without LTTng's underscore before every name in CTF 1.8
     TypePtr type;
 };
 
-// Both ends belong to it. Compared as the integer's signedness says: 64 bits either way.
+// Both ends are included. Compared by the integer's signedness, with 64 bits.
 struct Range {
     std::int64_t low, high;
 };
@@ -65,8 +65,8 @@ struct EnumRange {
 // Where the length of a sequence or the tag of a variant lies.
 struct Location {
     enum class Root : std::uint8_t {
-        kOutward,    // CTF 1.8: in the innermost structure that has such a member
-        kInnermost,  // in the structure that the field is a member of
+        kOutward,    // CTF 1.8: in the innermost structure with such a member
+        kInnermost,  // in the field's own structure
         kPacketHeader,
         kPacketContext,
         kEventHeader,
@@ -85,10 +85,10 @@ struct Type {
     Kind kind = Kind::kInteger;
     Form form = Form::kNumber;     // integer
     std::uint32_t size_bits = 0;   // integer, real, enum; 0: variable_length
-    std::uint32_t align_bits = 1;  // struct, array, sequence: its own, without its members'
+    std::uint32_t align_bits = 1;  // struct, array, sequence: without its members' alignment
     bool is_signed = false;
     bool big_endian = false;
-    bool reversed = false;         // the order of its bits is not the one that goes with its byte order
+    bool reversed = false;         // bit order contrary to the byte order
     bool variable_length = false;  // integer, enum: LEB128
     bool text = false;             // integer with an encoding: arrays of it are strings
     std::uint8_t base = 10;        // integer: how to show it
@@ -96,12 +96,12 @@ struct Type {
     std::string clock;             // CTF 1.8: integer mapped to a clock; "": none
     TypePtr element;               // array, sequence
     std::uint64_t length = 0;      // array
-    Location location;             // sequence: its length; variant, option: its tag
+    Location location;             // sequence: the length; variant, option: the tag
     std::vector<Member> members;   // struct, variant; option: one
     // variant, option of CTF 2: tags per member. Else the tag's labels are the members' names
     std::vector<std::vector<Range>> selections;
     std::vector<EnumRange> ranges;  // enum
-    std::uint32_t nodes = 1;        // types in this tree, each counted as often as it occurs
+    std::uint32_t nodes = 1;        // types in the tree, each counted once per use
     std::uint32_t depth = 1;        // of this tree
 
     bool is_integer() const { return kind == Kind::kInteger || kind == Kind::kEnum; }
@@ -116,9 +116,9 @@ struct Type {
 
 constexpr std::uint32_t kMaxDepth = 32, kMaxNodes = 1u << 14, kMaxNodesInAll = 1u << 18;
 
-// Alignment in bits: of a compound type, the greatest of its own and its members'.
+// Alignment in bits; for a compound type, the greatest alignment among the type and its members.
 std::uint32_t alignment(const Type &);
-// Tag values per member of a variant or option, whichever way the metadata says them.
+// Tag values per member of a variant or option, in any form of metadata.
 std::vector<std::vector<Range>> selections_of(const Type &variant, const Type &tag);
 
 struct ClockDecl {
@@ -149,7 +149,7 @@ struct Metadata {
     int major = 1;
     bool big_endian = false;
     std::string uuid;                                         // of the trace, as text; "": none
-    std::optional<std::array<std::uint8_t, 16>> packet_uuid;  // that packets carry
+    std::optional<std::array<std::uint8_t, 16>> packet_uuid;  // in every packet
     TypePtr packet_header;
     std::map<std::string, EnvValue> env;
     std::map<std::string, ClockDecl> clocks;  // by name; CTF 2: by id
@@ -157,10 +157,10 @@ struct Metadata {
     std::vector<EventDecl> events;
 };
 
-// The text of a `metadata` file: unpacked where it is in packets. Throws Malformed for junk.
+// The text of a `metadata` file, unpacked if stored in packets. Throws Malformed for junk.
 std::string metadata_text(const std::string &bytes);
-// Throws Unsupported or Malformed, with the place. What it gives is bounded, whatever the text says: no type is deeper
-// than 32 or has more than 16384 parts, and all events together have at most 262144 parts.
+// Throws Unsupported or Malformed, with the place. The result is bounded for every text: no type is deeper than 32 or
+// has more than 16384 parts, and all events together have at most 262144 parts.
 Metadata parse_metadata(const std::string &text);
 // The two languages.
 Metadata parse_tsdl(const std::string &text);

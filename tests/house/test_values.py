@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from opline.values import Value
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class Point(Value):
@@ -71,3 +75,11 @@ def test_a_value_does_not_change() -> None:
     with pytest.raises(AttributeError):
         del point.x
     assert point == Point(1)
+
+
+def test_frozen_dataclasses_are_parts_of_the_manifest() -> None:
+    """Every other immutable class is a `Value` or a `NamedTuple` (docs/internals/design.md)."""
+    frozen = set()
+    for path in (p for top in ("correlator", "analyses") for p in (ROOT / top).rglob("*.py")):
+        frozen |= set(re.findall(r"@dataclass\([^)]*frozen=True[^)]*\)\nclass (\w+)", path.read_text()))
+    assert frozen == {"BlockDevice", "ClockSample", "Host"}

@@ -34,7 +34,7 @@ def rows(*devices: tuple[str, int, int]) -> list[Row]:
     found = []
     for name, reads, writes in devices:
         both = Cell(reads, reads * 100_000, 1, 2, reads * 4096), Cell(writes, writes * 1_000_000, 1, 2, writes * 512)
-        found.append(Row(0, SECOND, name, *both, Cell(), SECOND, 0, 0))
+        found.append(Row(0, SECOND, name, *both, Cell(), Cell(), SECOND, 0, 0))
     return found
 
 

@@ -8,15 +8,14 @@ both its ends, nothing is averaged over merges.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
 
+from opline.values import Value
 from opline_analyses.runs.run import Run
 
 Chosen = tuple[str, Sequence[object]]  # SQL of the request_ids that are meant, and its parameters
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(Value):
     """Least, mean and greatest of one interval, ns, and over how many."""
 
     name: str
@@ -27,8 +26,7 @@ class Interval:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Plugs:
+class Plugs(Value):
     """How often and how long a device was plugged (feed/plugs.hpp of the core), in the whole trace."""
 
     plugs: int
@@ -39,8 +37,7 @@ class Plugs:
     observed_ns: int  # from the first to the last event of the device's I/Os
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(Value):
     """One device: its intervals by name, and what btt's other tables have."""
 
     dev: int
@@ -57,7 +54,12 @@ class Device:
     depth_avg: float | None  # bios of the device that were queued and not completed, at Q, itself excluded
     depth_max: int | None
     plugs: Plugs | None  # None where the trace does not tell
-    share: dict[str, float]  # of Q2C, 0 to 1: the parts of each bio's own way, which do not overlap
+    share: dict[str, float]  # of Q2C, 0 to 1: disjoint parts of each bio's way
+
+    def record(self) -> dict[str, object]:
+        """As plain JSON types."""
+        parts = {name: vars(part) for name, part in self.intervals.items()}
+        return {**vars(self), "intervals": parts, "plugs": self.plugs and vars(self.plugs)}
 
 
 # name → SQL over the view `q` (requests of one device) or `b` (its bios with their request's times)
@@ -140,7 +142,7 @@ def devices(run: Run, chosen: Chosen | None = None) -> list[Device]:
 
 def _plugs(run: Run, dev: int) -> Plugs | None:
     told = next((one for one in run.manifest.get("plugs") or () if one["dev"] == dev), None)
-    return None if told is None else Plugs(**{field.name: int(told[field.name]) for field in fields(Plugs)})
+    return None if told is None else Plugs(**{name: int(told[name]) for name in Plugs.__annotations__})
 
 
 def _device(run: Run, dev: int) -> Device:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from opline_analyses.base.result_table import Column, ResultTable, of_items, text
@@ -113,10 +112,10 @@ def _of_plugs(p: Plugs) -> list[float | None]:
 
 def result(found: list[Device], names: dict[int, str]) -> ResultTable:
     """A row per device and interval."""
-    rows = ({"device": device_name(names, d.dev), **asdict(i)} for d in found for i in d.intervals.values())
+    rows = ({"device": device_name(names, d.dev), **vars(i)} for d in found for i in d.intervals.values())
 
     def document(_: ResultTable) -> dict[str, object]:
-        listed = [{"device": device_name(names, d.dev), **asdict(d)} for d in found]
+        listed = [{"device": device_name(names, d.dev), **d.record()} for d in found]
         return {"schema": "opline btt 1", "devices": listed}
 
     return of_items(COLUMNS, rows, text=lambda _: text_lines(found, names) if found else (), document=document)

@@ -7,9 +7,9 @@ were there in it. Takes tallies and occupancies (`intervals`); gives rows of num
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from opline.values import Value
 from opline_analyses.base.result_table import Column, text
 from opline_analyses.intervals.intervals import Cell
 
@@ -20,8 +20,7 @@ READ, WRITE, FLUSH = "read", "write", "flush"
 EXTENDED = "extended"  # the style of -x
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Value):
     """One device, or another group of I/Os, in one interval. Times are ns, rates per second."""
 
     begin_ns: int  # from the run's first event
@@ -29,15 +28,15 @@ class Row:
     name: str  # of the group; empty: all I/Os
     reads: Cell
     writes: Cell
-    others: Cell  # flushes, discards, what else there is
+    others: Cell  # flushes, discards and all other kinds
+    flushes: Cell  # contained in `others`
     length_ns: int
     area_ns: int | None = None  # sum of the times that I/Os were there: over the length it is their mean number
     busy_ns: int | None = None  # one at least was there
     wait_area_ns: int | None = None  # the same two of what waited, from the queue to the issue
     wait_busy_ns: int | None = None
-    flushes: Cell = field(default_factory=Cell, kw_only=True)  # contained in `others`
     # into the reads and into the writes; None: not asked for, or unknown
-    merges: Sequence[int] | None = field(default=None, kw_only=True)
+    merges: Sequence[int] | None = None
 
     def per_second(self, number: float) -> float:
         """A number of the interval as a rate."""

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 MERGES = "(SELECT r.merge_count FROM requests r WHERE r.request_id = id)"  # of a counted request, as SQL
 
 
+#: Of a row: what is complete, then what waits.
+_TIMES = ("area_ns", "busy_ns", "wait_area_ns", "wait_busy_ns")
+
+
 def await_begins(run: Run) -> str:
     """Where iostat's await begins: where the request was allocated, or as near to it as was traced."""
     columns = ("getrq", "queue", "insert")
@@ -106,10 +110,11 @@ def rows_of(
             times = [part[place] for pair in known[name] for part in pair]
             cells_of = groups.get(index, {}).get(name, {})
             into = {} if merged is None else merged.get(index, {}).get(name, {})
-            found.append(Row(
-                begin, end, name, *kinds(cells_of), end - begin, *times, flushes=cells_of.get(FLUSH, Cell()),
-                merges=None if merged is None else [into[k].size if k in into else 0 for k in (READ, WRITE)],
-            ))  # fmt: skip
+            row = Row(begin, end, name, *kinds(cells_of), cells_of.get(FLUSH, Cell()), end - begin)
+            of_row: dict[str, object] = dict(zip(_TIMES, times, strict=False))
+            if merged is not None:
+                of_row["merges"] = [into[k].size if k in into else 0 for k in (READ, WRITE)]
+            found.append(row.replaced(**of_row))
     return found
 
 

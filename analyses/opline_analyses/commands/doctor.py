@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import shlex
 import shutil
 import sys
@@ -69,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     if args.program is not None:
         found = offers(args.program, args.functions)
         if args.json:
-            document = {"schema": "opline-program", "schema_version": 1, **dataclasses.asdict(found)}
+            document = {"schema": "opline-program", "schema_version": 1, **found.record()}
             sys.stdout.write(json_text(document))
         else:
             print("\n".join(map(shown, offer_lines(found))))

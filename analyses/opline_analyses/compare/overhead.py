@@ -11,10 +11,10 @@ import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from statistics import mean, stdev
+from types import MappingProxyType
 from typing import Any
 
 from opline.capture.machine import processes
@@ -31,15 +31,14 @@ SURE = 0.95
 _KNOWN = ("time", "mean latency", "ops a second")
 
 
-@dataclass(frozen=True, slots=True)
-class Round:
+class Round(Value):
     """One run of the command: its time, and what its benchmark says, where one is known by its output."""
 
     recorded: bool
     time_ns: int
     mean_ns: float | None
     iops: float | None
-    figures: Mapping[str, float | None] = field(default_factory=dict)  # by name: what was asked for
+    figures: Mapping[str, float | None] = MappingProxyType({})  # the wanted figures, by name
 
 
 class Figure(Value):

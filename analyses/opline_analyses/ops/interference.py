@@ -17,14 +17,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import NamedTuple
 
 from opline_analyses.runs.run import Run
 
 NOBODY, ITSELF = "nobody", "itself"
 
 
-@dataclass(frozen=True, slots=True)
-class Ahead:
+class Ahead(NamedTuple):
     """A request that was at the device at the same time."""
 
     request_id: int

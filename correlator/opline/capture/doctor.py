@@ -12,7 +12,6 @@ import os
 import platform
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from opline.applications import table
@@ -26,6 +25,7 @@ from opline.capture.machine.checks import Check, Status
 from opline.capture.sources import blocksource
 from opline.errors import OplineError
 from opline.packages import how_to_install
+from opline.values import Value
 
 #: A recording of a minute at 100 k events/s is about 600 MB.
 _COMFORTABLE_BYTES = 2 << 30
@@ -34,8 +34,7 @@ _TRACEFS = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
 _LOCKDOWN = Path("/sys/kernel/security/lockdown")
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Value):
     """All checks and what follows from them."""
 
     checks: tuple[Check, ...]

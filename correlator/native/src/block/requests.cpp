@@ -2,6 +2,9 @@
 #include "block/requests.hpp"
 
 #include <algorithm>
+#include <array>
+
+#include "block/steps.hpp"
 
 namespace opline::block_model {
 
@@ -201,25 +204,30 @@ void Requests::leave_device(ReqRec &rec) {
 
 // No interval is negative: a step before its preceding step belongs to another request, and is left out.
 void Requests::check_intervals(ReqRec &rec) {
-    auto ordered = [this](std::initializer_list<std::int64_t *> steps) {
+    auto ordered = [this](auto first, auto past) {
         std::int64_t next_ns = kNoTime;
-        for (auto it = std::rbegin(steps); it != std::rend(steps); ++it) {
-            if (**it == kNoTime) continue;
-            if (next_ns != kNoTime && **it > next_ns) {
-                **it = kNoTime;
+        while (past != first) {
+            std::int64_t &at_ns = **--past;
+            if (at_ns == kNoTime) continue;
+            if (next_ns != kNoTime && at_ns > next_ns) {
+                at_ns = kNoTime;
                 ++m_.counts.interval_violations;
             } else {
-                next_ns = **it;
+                next_ns = at_ns;
             }
         }
     };
+    auto all = [&ordered](std::initializer_list<std::int64_t *> steps) { ordered(steps.begin(), steps.end()); };
     Request &r = rec.r;
-    ordered({&r.queue_ns, &r.getrq_ns, &r.first_issue_ns, &r.issue_ns, &r.complete_ns, &r.end_ns});
-    ordered({&r.getrq_ns, &r.insert_ns, &r.issue_ns, &r.complete_ns});
+    all({&r.queue_ns, &r.getrq_ns, &r.first_issue_ns, &r.issue_ns, &r.complete_ns, &r.end_ns});
+    std::array<std::int64_t *, kRequestSteps.size()> steps{};
+    std::transform(kRequestSteps.begin(), kRequestSteps.end(), steps.begin(),
+                   [&r](const RequestStep &step) { return &(r.*step.of_request); });
+    ordered(steps.begin(), steps.end());
     for (Index b : rec.bios) {
         Bio &bio = bios_[b].bio;
-        ordered({&bio.queue_ns, &bio.getrq_ns, &r.issue_ns});
-        ordered({&bio.queue_ns, &bio.merge_ns, &r.issue_ns, &r.complete_ns});
+        all({&bio.queue_ns, &bio.getrq_ns, &r.issue_ns});
+        all({&bio.queue_ns, &bio.merge_ns, &r.issue_ns, &r.complete_ns});
     }
 }
 

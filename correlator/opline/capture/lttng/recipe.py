@@ -6,16 +6,16 @@ Takes the event globs that a model claims; gives the channels to create.
 
 from __future__ import annotations
 
-import dataclasses
 import fnmatch
 import os
 import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from opline.applications import table
+from opline.values import Value
 
 MIB = 1 << 20
 
@@ -77,8 +77,7 @@ BPF_SYSCALLS = (
 NOT_THE_TRACER = '$ctx.procname != "lttng-*"'
 
 
-@dataclass(frozen=True, slots=True)
-class Channel:
+class Channel(Value):
     """One channel of the session."""
 
     name: str
@@ -94,8 +93,7 @@ class Channel:
         return self.subbuf_bytes * self.subbuf_count * cpus
 
 
-@dataclass(frozen=True, slots=True)
-class Globs:
+class Globs(Value):
     """Event globs sorted by where they are recorded. ``syscalls``: those that are named, ``calls``: all as they are."""
 
     app: tuple[str, ...]
@@ -103,7 +101,7 @@ class Globs:
     syscalls: tuple[str, ...] = ()
     calls: tuple[str, ...] = ()
     block: bool = False
-    exclude: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    exclude: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
     @property
     def kernel_probes(self) -> tuple[str, ...]:
@@ -232,4 +230,4 @@ def plan_channels(
         syscalls = tuple(dict.fromkeys(KERNEL_SYSCALLS + globs.syscalls))
         channels.append(Channel(KERNEL_CHANNEL, True, events, KERNEL_CONTEXTS, syscalls))
     size = fit_subbuf_bytes(subbuf_bytes, subbuf_count, possible_cpus(), len(channels), free)
-    return [dataclasses.replace(c, subbuf_bytes=size, subbuf_count=subbuf_count) for c in channels]
+    return [c.replaced(subbuf_bytes=size, subbuf_count=subbuf_count) for c in channels]

@@ -6,11 +6,9 @@ Drives the ``lttng`` command, which is LTTng's stable interface, and reads its m
 
 from __future__ import annotations
 
-import dataclasses
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from opline.capture.lttng.ctfindex import COUNT_MASK
@@ -18,6 +16,7 @@ from opline.capture.lttng.recipe import NOT_THE_TRACER, Channel
 from opline.capture.lttng.sessiond import Sessiond
 from opline.capture.machine.space import tree_bytes
 from opline.errors import OplineError
+from opline.values import Value
 
 #: What a stream has is on disk after this time, however little it is; each costs an active stream 4 KiB at least.
 SWITCH_TIMER_US = 500_000
@@ -27,8 +26,7 @@ _STOP_PATIENCE_S = 10.0
 _MI = {"mi": "https://lttng.org/xml/ns/lttng-mi"}
 
 
-@dataclass(frozen=True, slots=True)
-class TracerCount:
+class TracerCount(Value):
     """What LTTng says about a channel after the session was stopped."""
 
     domain: str  # "ust" or "kernel"
@@ -99,7 +97,7 @@ class Session:
         if channel.contexts:
             types = [part for context in channel.contexts for part in ("--type", context)]
             self.daemon.lttng("add-context", *inside, *types)
-        return dataclasses.replace(channel, events=tuple(events), syscalls=tuple(syscalls))
+        return channel.replaced(events=tuple(events), syscalls=tuple(syscalls))
 
     def _known_syscalls(self) -> set[str]:
         """System calls that LTTng knows on this architecture: one unknown name would fail a whole command."""

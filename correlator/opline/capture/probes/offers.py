@@ -4,15 +4,14 @@
 from __future__ import annotations
 
 import fnmatch
-from dataclasses import dataclass
 from pathlib import Path
 
 from opline.capture.machine.elf import Elf
 from opline.capture.probes.hit_programs import UnreadableError, demangled, operand
+from opline.values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Usdt:
+class Usdt(Value):
     """One USDT probe. ``arguments``: as its first place has them; ``readable``: as many of them, from the first on."""
 
     name: str
@@ -22,8 +21,7 @@ class Usdt:
     readable: int
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(Value):
     """A function by its name in the source. ``stepped``: the kernel single-steps its first instruction."""
 
     name: str
@@ -31,8 +29,7 @@ class Function:
     stepped: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Offers:
+class Offers(Value):
     """Everything; ``functions`` are those that were asked for, of ``function_count``."""
 
     path: str
@@ -40,6 +37,10 @@ class Offers:
     usdt: tuple[Usdt, ...]
     functions: tuple[Function, ...]
     function_count: int
+
+    def record(self) -> dict[str, object]:
+        """As plain JSON types."""
+        return {**vars(self), "usdt": [vars(u) for u in self.usdt], "functions": [vars(f) for f in self.functions]}
 
 
 def offers(path: Path, functions: str | None = None) -> Offers:

@@ -55,7 +55,7 @@ class AlignedProgram {
         const T *first = nullptr, *past = nullptr;
     };
     struct Stretch {
-        std::int64_t room = kNever;  // needed bytes, with bytes only read along
+        std::int64_t room = kNever;  // all bytes that a read touches, the unneeded bytes included
         std::uint32_t bytes = 0;
         std::uint32_t past_nul = 1;  // from the string's NUL to the begin of the next stretch
         std::uint32_t guess = 0;     // the last string's length, with past_nul; and zeros() of its bytes:

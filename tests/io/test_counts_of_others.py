@@ -3,17 +3,23 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import json
+import lzma
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from opline.errors import OplineError
 from opline_analyses.cli import main
 from opline_analyses.client.client import parse_report, read_report
 from opline_analyses.counts.formats.fio_bins import bucket_of
+from opline_analyses.counts.formats.fio_hist_log import low_edge
 
 Captured = pytest.CaptureFixture[str]
 
@@ -131,6 +137,69 @@ def test_fios_bins(tmp_path: Path, capfd: Captured) -> None:
     job = {"read": {"clat_ns": {"bins": {"129": 3, "257": 4}}}, "write": {}, "job_runtime": 2000}
     path.write_text("fio: a warning\n" + json.dumps({"fio version": "fio-3.33", "jobs": [job, job]}, indent=1))
     assert hist(path, capfd)[0] == {"read": {(128, 130): 6, (256, 260): 8}}
+
+
+@pytest.mark.parametrize(("bins", "unit_ns"), [(1856, 1), (1216, 1000)])
+@pytest.mark.parametrize("coarse", [0, 3])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_fios_log_of_histograms(
+    bins: int, unit_ns: int, coarse: int, end: str, tmp_path: Path, capfd: Captured
+) -> None:
+    """Each bin's edges are those of the bins of json+, whose names are their middles."""
+    path = tmp_path / "x_clat_hist.1.log"
+    latencies = [5, 127, 300, 4095, 70_000, 70_001]
+    counts = [0] * (bins >> coarse)
+    expected: dict[tuple[int, int], int] = {}
+    for latency in latencies:
+        place = next(n for n in range(bins) if low_edge(n) <= latency < low_edge(n + 1)) >> coarse
+        counts[place] += 1
+        edges = (low_edge(place << coarse) * unit_ns, low_edge((place + 1) << coarse) * unit_ns)
+        assert coarse or edges == tuple(edge * unit_ns for edge in bucket_of(latency))
+        expected[edges] = expected.get(edges, 0) + 1
+    line = ", ".join(map(str, counts))
+    cut = f"1500, 0, 4096, {line[: len(line) // 2]}"
+    path.write_text("".join(f"{at}, {way}, 4096, {line}{end}" for at, way in ((500, 0), (504, 1), (1000, 0))) + cut)
+    found, err = hist(path, capfd, "--unit", "ns")
+    assert found == {"read": {edges: 2 * n for edges, n in expected.items()}, "write": expected}
+    assert "line 4: cut off" in err
+
+
+def test_fios_terse_report_is_refused_with_the_reason(tmp_path: Path, capfd: Captured) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("3;fio-3.33;a;0;0;15700;15684;3921;1001;0;0;0.000000;0.000000;33;8952;125.595379;489.393960\n")
+    assert main(["hist", str(path)]) == 2
+    assert "is fio's report" in capfd.readouterr().err
+    with pytest.raises(OplineError, match="--output-format=json"):
+        read_report(path)
+
+
+PACKED: dict[str, Callable[[bytes], bytes]] = {
+    "gzip -dc": gzip.compress,
+    "xz -dc": lzma.compress,
+    "bzip2 -dc": bz2.compress,
+}
+
+
+@pytest.mark.parametrize("command", PACKED)
+def test_a_compressed_input_is_named_with_the_command_that_unpacks_it(
+    command: str, tmp_path: Path, capfd: Captured
+) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(PACKED[command](b"  8,0 1 1 0.000000000 697 D W 8 + 8 [x]\n"))
+    for words in (["hist", str(path)], ["losses", str(path)], ["coverage", str(path), "--client", str(path)]):
+        assert main(words) == 1
+        err = capfd.readouterr().err
+        assert f"({command} {path} > FILE)" in err and err.count("\n") == 1
+    path = path.rename(tmp_path / "a.tar.gz")
+    assert main(["hist", str(path)]) == 1
+    assert f"tar -xf {path}" in capfd.readouterr().err
+
+
+def test_an_empty_input_is_said_to_be(tmp_path: Path, capfd: Captured) -> None:
+    path = tmp_path / "a.txt"
+    path.touch()
+    assert main(["hist", str(path)]) == 1
+    assert "is empty" in capfd.readouterr().err
 
 
 ROWS = """\

@@ -108,6 +108,24 @@ def test_a_command_without_a_place(sector: str, tmp_path: Path, capfd: Captured)
     assert row["latency_ns"] == 2_000_000
 
 
+def test_lines_without_a_disk(tmp_path: Path, capfd: Captured) -> None:
+    """bcc names none for some commands, bpftrace's biosnoop.bt had no such column at first."""
+    path = tmp_path / "a.txt"
+    path.write_text(f"{HEADER}LAT(ms)\n1.000000 ?  0       R -1 8 2.00\n1.500000 my prog 7 sda W 8 4096 3.00\n")
+    assert [(r["latency_ns"], r["comm"], r["rwbs"]) for r in rows(path, capfd)] == [
+        (2_000_000, "?", "R"), (3_000_000, "my prog", "W"),
+    ]  # fmt: skip
+    path.write_text("TIME(ms)     COMM             PID    LAT(ms)\n611          my prog          4179         10\n")
+    assert [(r["latency_ns"], r["comm"], r["tid"]) for r in rows(path, capfd)] == [(10_000_000, "my prog", 4179)]
+
+
+def test_requests_name_the_thread_of_the_listing(tmp_path: Path, capfd: Captured) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(f"{HEADER}LAT(ms)\n1.500000 my prog 7 sda W 8 4096 3.00\n")
+    assert main(["requests", str(path)]) == 0
+    assert capfd.readouterr().out.splitlines()[1].endswith("my prog:7")
+
+
 @pytest.mark.parametrize("text", ["nothing that is an I/O\n", "1.0 fio 1 sda W x 4096 7\n", ""])
 def test_a_listing_without_an_io_is_refused_in_one_line(text: str, tmp_path: Path, capfd: Captured) -> None:
     path = tmp_path / "a.txt"

@@ -247,3 +247,11 @@ def test_times_that_are_counts_of_a_clock_are_refused(time: str, cpu: str, tmp_p
     assert main(["hist", str(path)]) == 1
     said = capfd.readouterr().err
     assert "times without a unit" in said and "-C mono" in said and said.count("\n") == 1
+
+
+def test_events_without_times_are_refused_with_the_option_that_prints_them(tmp_path: Path, capfd: Captured) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("    fio 15729 [000]   block:block_rq_insert: 254,0 RA 4096 () 25356800 + 8 0x2,0,4 [fio]\n" * 3)
+    assert main(["hist", str(path)]) == 1
+    said = capfd.readouterr().err
+    assert "-F +time" in said and said.count("\n") == 1

@@ -103,6 +103,29 @@ def test_blkparse(text: str, tmp_path: Path, capfd: Captured) -> None:
     assert lost(path, capfd) == {}
 
 
+def of_the_day(seconds: float) -> str:
+    whole = int(seconds) % 86400
+    return f"{whole // 3600:02}:{whole // 60 % 60:02}:{whole % 60:02}.{round(seconds % 1 * 1e6):06}"
+
+
+def test_blkparse_with_the_time_first_or_of_the_day_or_since_1970(tmp_path: Path, capfd: Captured) -> None:
+    """-f '%T.%t %D %a ...', '%D %z %a ...'; a time of the day begins again at midnight."""
+    path = tmp_path / "a.txt"
+    lines = [line.split() for line in BLKPARSE.splitlines() if line.startswith("  8,0")]
+    texts = (
+        [f"{w[3]}   {w[0]} {' '.join(w[5:])}" for w in lines],
+        [f"{w[3]} {w[0]}  {' '.join(w[4:])}" for w in lines],
+        [" ".join([*w[:3], f"{1_700_000_000 + int(w[3][0])}{w[3][1:]}", *w[4:]]) for w in lines],
+        [" ".join([*w[:3], of_the_day(86399.999 + float(w[3])), *w[4:]]) for w in lines],
+    )
+    for text in texts:
+        path.write_text("\n".join(text) + "\n")
+        assert [(r["rwbs"], r["sector"], r["latency_ns"] // 10_000) for r in rows(path, capfd)] == [
+            ("W", 223490, 120), ("RA", 1000, 120),
+        ]  # fmt: skip
+        assert lost(path, capfd) == {}
+
+
 def test_a_bio_is_an_op_of_the_model_blocks(tmp_path: Path, capfd: Captured) -> None:
     path = tmp_path / "a.txt"
     path.write_text(BLKPARSE)

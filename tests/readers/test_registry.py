@@ -83,7 +83,7 @@ def test_a_pipe_is_what_a_file_is(name: str, begin: bytes, piece: int, tmp_path:
 
 
 def test_what_no_format_is(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    for content in (b"", b"\0" * 1000, b"hello\n", b"hello\n" * 100_000, os.urandom(3000)):
+    for content in (b"\0" * 1000, b"hello\n", b"hello\n" * 100_000, os.urandom(3000)):
         (tmp_path / "x").write_bytes(content)
         assert format_of(tmp_path / "x", FOLDERS) is None
         assert main(["hist", str(tmp_path / "x")]) == 1

@@ -42,8 +42,9 @@ COLUMNS = tuple(Column(name, type=TYPES.get(name, "i64")) for name in NAMES)
 _VALUES = """
     SELECT request_id, coalesce(queue_ns, getrq_ns, first_issue_ns, complete_ns) AS at_ns, dev, NULL AS device, op_id,
            op_count, rwbs::VARCHAR AS rwbs, sector, nr_sectors * 512::BIGINT AS bytes, getrq_ns - queue_ns AS q2g_ns,
-           insert_ns - getrq_ns AS g2i_ns, issue_ns - insert_ns AS i2d_ns, d2c_ns, q2c_ns, in_flight, queue_tid AS tid,
-           queue_comm::VARCHAR AS comm, error, requeue_count AS requeues, bio_count AS bios, ambiguous,
+           insert_ns - getrq_ns AS g2i_ns, issue_ns - insert_ns AS i2d_ns, d2c_ns, q2c_ns, in_flight,
+           coalesce(queue_tid, issue_tid) AS tid, coalesce(queue_comm, issue_comm)::VARCHAR AS comm, error,
+           requeue_count AS requeues, bio_count AS bios, ambiguous,
            outcome::VARCHAR AS outcome, {owners} AS {name}, coalesce(later, false) AS later, cgroup::VARCHAR AS cgroup,
            place
     FROM (SELECT * FROM requests WHERE {these}) JOIN asked USING (request_id)

@@ -18,6 +18,7 @@ from typing import Any
 
 from opline.applications import table
 from opline.errors import OplineError
+from opline.readers import packed
 from opline.readers.pipes import text_of
 from opline_analyses.client.client_folder import outputs_of, together
 from opline_analyses.client.client_report import ClientReport
@@ -106,6 +107,9 @@ def parse_report(text: str) -> ClientReport | None:
     return None
 
 
+_TERSE = re.compile(r"^[2-5];fio-", re.MULTILINE)
+
+
 def read_report(path: Path) -> ClientReport:
     """The report in a file, or of the clients of one test in a folder of CBT. Raises OplineError if there is none."""
     if path.is_dir():
@@ -113,9 +117,14 @@ def read_report(path: Path) -> ClientReport:
         whole.source = str(path)
         return whole
     try:
-        report = parse_report(text_of(path))
+        text = text_of(path)
     except OSError as error:
         raise OplineError(f"Cannot read {path}: {error.strerror}.") from error
+    report = parse_report(text)
+    if report is None and (reason := packed.reason(path)):
+        raise OplineError(reason)
+    if report is None and _TERSE.search(text):
+        raise OplineError(f"{path} is fio's terse report, which has no number of I/Os: use fio --output-format=json.")
     if report is None:
         known = ", ".join((*(hook.TOOL for hook in table.hooks("client_report")), "fio or demo-bench"))
         raise OplineError(f"{path}: no mean latency of {known} in it (text or JSON).")

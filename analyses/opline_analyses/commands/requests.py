@@ -19,8 +19,8 @@ Q queued, G allocated, I inserted (absent with scheduler none), D issued to the
 driver, C completed; in microseconds, an empty cell is unknown. `fly`: requests
 of the device between D and C at this request's D. `op`: the op of the request,
 or the first and the number of further ops; - without an op. `later`: write-back
-after the op had returned. `thread` queued the request. Long names are cut (~);
---csv and --json have all columns.
+after the op had returned. `thread` queued the request, or issued it if the trace
+does not say who queued it. Long names are cut (~); --csv and --json have all columns.
 
 examples:
   opline requests run1 --slowest 10

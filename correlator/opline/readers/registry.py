@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from opline.applications import table
 from opline.errors import TraceError
-from opline.readers import pipes
+from opline.readers import packed, pipes
 
 if TYPE_CHECKING:
     import re
@@ -184,6 +184,8 @@ def trace_format(path: StrPath) -> TraceFormat:
     """The format of a trace that is no folder. Raises TraceError for what is none."""
     found = format_of(path)
     if found is None:
+        if reason := packed.reason(path):
+            raise TraceError(reason)
         raise TraceError(
             f"{path} is of no format that opline knows. Give the folder of a CTF trace (with `metadata` at or below "
             "it), text of babeltrace, `perf script` with block events, or blktrace's files (sda.blktrace.0)."

@@ -14,12 +14,15 @@ if TYPE_CHECKING:
 
 CALLED, HAS = "fio's report", FIGURES
 _TEXT = re.compile(r"(?s:.{1,200}): \(groupid=\d{1,6}, jobs=\d{1,6}\): err= *+\d.*+")
+_TERSE = re.compile(r"[2-5];fio-[\w.-]{1,60};.*+")
 
 
 def probe(head: Head) -> int:
     """CERTAIN where it is fio's whole JSON without histograms, or its text; LIKELY while histograms can come yet."""
     if fio_bins.probe(head) != NO:
         return NO
+    if head.has_line(_TERSE):
+        return CERTAIN
     if b'"fio version"' in head.data:
         return CERTAIN if head.whole else LIKELY
     return CERTAIN if head.has_line(_TEXT) else NO

@@ -6,7 +6,8 @@ with -Q (the time in the kernel's queue) and without, and of bpftrace (tools/bio
     0.000004    supervise      1950    xvda1     W 13092560   4096       0.01    0.74
 
 The header says which columns there are. A name of a thread may have blanks: what is before it is found from the left,
-what is behind it from the right. bpftrace's has neither place nor size, and whole milliseconds. bcc has no blank
+what is behind it from the right. bpftrace's has neither place nor size (at first no disk), and whole milliseconds. bcc
+names no disk for some commands, and has no blank
 between the size and the time behind it, so both may be one word: 1 MiB that took a second. Some locales have decimal
 commas.
 """
@@ -32,6 +33,7 @@ CALLED, HAS, MODEL = "biosnoop's listing", EVENTS, "generic"
 _UNITS = {"(s)": 10**9, "(ms)": 10**6, "(us)": 10**3, "(ns)": 1}
 _NAMES = {"T": "TYPE", "R/W": "TYPE"}
 _SECTOR = 512
+_NO_DISK = "?"
 _NONE = ("-1", str(2**64 - 1))  # the sector of a flush, on kernels up to 4.x, and of a command that has none
 #: A size of seven digits and a time of 1000.00 ms or more: their columns are seven letters wide.
 _JOINED = re.compile(r"\b(\d{7,10})([1-9]\d{3}[.,]\d\d)\b")
@@ -47,12 +49,19 @@ def _columns(line: str) -> dict[str, int] | None:
         unit = next((unit for unit in _UNITS if word.endswith(unit)), "")
         name = word.removesuffix(unit)
         found[_NAMES.get(name, name)] = _UNITS.get(unit, 1)
-    return found if {"TIME", "COMM", "PID", "DISK", "LAT"} <= found.keys() and len(found) == len(words) else None
+    return found if {"TIME", "COMM", "PID", "LAT"} <= found.keys() and len(found) == len(words) else None
 
 
 def _parted(line: str) -> str:
     """The line with a blank between a size and a time that have none; a size is a number of whole sectors."""
     return _JOINED.sub(lambda found: found[0] if int(found[1]) % _SECTOR else f"{found[1]} {found[2]}", line)
+
+
+def _with_disk(columns: dict[str, int], words: list[str]) -> list[str]:
+    """The words of a line without a disk, with a name for that."""
+    names = list(columns)
+    at = len(words) + 1 - (len(names) - names.index("DISK")) if "DISK" in columns else 0
+    return [*words[:at], _NO_DISK, *words[at:]] if at > 0 else []
 
 
 def probe(head: Head) -> int:
@@ -90,7 +99,8 @@ class BiosnoopReader(EventsReader):
             if (header := _columns(line)) is not None:
                 columns = header
             elif columns is not None and line.strip():
-                found = self._io(columns, line, number) or self._io(columns, _parted(line), number)
+                found = self._io(columns, line.split(), number) or self._io(columns, _parted(line).split(), number)
+                found = found or self._io(columns, _with_disk(columns, line.split()), number)
                 if not found:
                     self.not_understood(number, line)
                 ios += bool(found)
@@ -98,8 +108,8 @@ class BiosnoopReader(EventsReader):
         if ios and columns is not None and self._whole and columns["LAT"] > _UNITS["(us)"]:
             talk(f"{self._path}: its latencies are whole milliseconds, rounded down.")
 
-    def _io(self, columns: dict[str, int], line: str, number: int) -> list[Event]:
-        words, names = line.split(), list(columns)
+    def _io(self, columns: dict[str, int], words: list[str], number: int) -> list[Event]:
+        words, names = [*words], list(columns)
         before = names.index("COMM")
         behind = len(names) - before - 1
         if len(words) < before + behind:
@@ -119,7 +129,7 @@ class BiosnoopReader(EventsReader):
             return []
         self._whole = self._whole and row["LAT"].isdecimal()
         place: dict[str, int | str] = {
-            "rq": number, "dev": self.device(row["DISK"]), "sector": sector, "nr_sector": size // _SECTOR,
+            "rq": number, "dev": self.device(row.get("DISK", _NO_DISK)), "sector": sector, "nr_sector": size // _SECTOR,
             "rwbs": row.get("TYPE", "N"), "tid": tid, "comm": row["COMM"],
         }  # fmt: skip
         end_ns = took["TIME"] + _ORIGIN_NS

@@ -4,8 +4,9 @@
       8,0    3        1     0.000000000   697  G   W 223490 + 8 [kjournald]
 
 Device, CPU, number, time, process, action, rwbs, what the action is about, thread. With `-f` the CPU, the number, the
-process and the thread may be left out, and the `+`. A program's name is not in the line of a completion. The summary
-behind the events is skipped. Source of the format: blktrace's blkparse_fmt.c (1.0 to 1.3) and its manual page.
+process and the thread may be left out, and the `+`; the time may be the first, and one of the day (%z). A program's
+name is not in the line of a completion. The summary behind the events is skipped. Source of the format: blktrace's
+blkparse_fmt.c (1.0 to 1.3) and its manual page.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
 
 CALLED, HAS, MODEL = "blkparse's text", EVENTS, "generic"
 _HEAD = (
-    r" *+(?P<dev>\d{1,4},\d{1,7}) +(?:(?P<cpu>\d{1,5}) +(?:\d{1,12} +)?)?(?P<time>\d{1,9}\.\d{9}) +"
-    r"(?:(?P<pid>\d{1,9}) +)?(?P<action>UT|[A-Zm]) ++"
+    r" *+(?:(?P<dev>\d{1,4},\d{1,7}) +(?:(?P<cpu>\d{1,5}) +(?:\d{1,12} +)?)?)?"
+    r"(?:(?P<hour>\d\d):(?P<minute>\d\d):)?(?P<time>\d{1,12}\.(?:\d{9}|\d{6})) +"
+    r"(?(dev)|(?P<later>\d{1,4},\d{1,7}) +)(?:(?P<pid>\d{1,9}) +)?(?P<action>UT|[A-Zm]) ++"
 )
 _LINE = re.compile(
     _HEAD + r"(?P<rwbs>[A-Z]{1,8}) ++(?:(?P<sector>\d{1,20}) (?:(?:\+ )?(?P<number>\d{1,10})|/ (?P<at>\d{1,20})))?"
@@ -78,6 +80,8 @@ class BlkparseReader(EventsReader):
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self._plugs = _core.Plugs()
+        self._last_ns = 0  # of times of the day: the last one
+        self._midnights_ns = 0
 
     def events(self, file: BinaryIO) -> Iterator[Event | None]:
         """An event for each action. A device that never issues requests (device mapper) completes bios."""
@@ -106,7 +110,7 @@ class BlkparseReader(EventsReader):
         name = _EVENTS[found["action"]]
         sector = int(found["sector"] or 0)
         fields: dict[str, int | str] = {
-            "dev": self.device(found["dev"]), "sector": sector if sector < 1 << 55 else 0,
+            "dev": self.device(found["dev"] or found["later"]), "sector": sector if sector < 1 << 55 else 0,
             "nr_sector": int(found["number"] or 0), "rwbs": re.sub("^FN", "FF", found["rwbs"]),  # as the kernel has it
         }  # fmt: skip
         if found["pid"] is not None:
@@ -121,24 +125,31 @@ class BlkparseReader(EventsReader):
             fields["new_sector"] = int(found["at"] or 0)
         if old := _OLD.match(found["rest"]):
             fields["old_dev"], fields["old_sector"] = self.device(old["dev"]), int(old["sector"])
-        return Event(_time_ns(found), name, fields, cpu=None if found["cpu"] is None else int(found["cpu"]))
+        return Event(self._time_ns(found), name, fields, cpu=None if found["cpu"] is None else int(found["cpu"]))
 
     def _plug(self, found: re.Match[str], line: str) -> None:
-        dev, ts_ns = self.device(found["dev"]), _time_ns(found)
+        dev, ts_ns = self.device(found["dev"] or found["later"]), self._time_ns(found)
         if found["action"] == "P":
             self._plugs.plug(dev, ts_ns)
         elif found["action"] in ("U", "UT"):
             released = _RELEASED.search(line.rstrip()[-_COMM:])
             self._plugs.unplug(dev, ts_ns, int(released[1]) if released else 0, found["action"] == "UT")
 
+    def _time_ns(self, found: re.Match[str]) -> int:
+        whole, _, fraction = found["time"].partition(".")
+        time_ns = int(whole) * 10**9 + int(fraction.ljust(9, "0"))
+        if found["hour"] is None:
+            return time_ns
+        time_ns += (int(found["hour"]) * 60 + int(found["minute"])) * 60 * 10**9
+        if time_ns < self._last_ns - _DAY_NS // 2:  # midnight
+            self._midnights_ns += _DAY_NS
+        self._last_ns = time_ns
+        return time_ns + self._midnights_ns
+
     def plugs(self) -> list[dict[str, int]]:
         """Of each device that was plugged."""
         return self._plugs.told()
 
 
-def _time_ns(found: re.Match[str]) -> int:
-    whole, _, fraction = found["time"].partition(".")
-    return int(whole) * 10**9 + int(fraction)
-
-
+_DAY_NS = 86400 * 10**9
 _COMM = 40  # characters: a thread's name in brackets

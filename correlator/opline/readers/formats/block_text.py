@@ -36,6 +36,7 @@ _RAW = re.compile(r"(?:\d{1,9} \d{1,5} \d{1,19}|[0-9a-f]{8} [0-9a-f]{8} [0-9a-f]
 
 # The time is a count of a clock without a unit: trace-cmd report --raw-ts, or ftrace's clocks x86-tsc and counter.
 _COUNTED = re.compile(r".{0,80}?\[\d{1,5}\].{0,9}?\s*\d{1,19}: +(?:\(\+\d{1,18}\) +)?block_\w{3,30}: .*+")
+_TIME = re.compile(r"\d\.\d{6}")
 
 
 def _is_block_event(line: str) -> bool:
@@ -107,6 +108,8 @@ class TextReader(LinesReader):
                 f"{self._path} has times without a unit: print it again without --raw-ts. If the trace's clock is "
                 "x86-tsc or counter, record it again with the clock mono (`trace-cmd record -C mono`)."
             )
+        if any(_core.is_block_line(line.encode()) and not _TIME.search(line) for line in lines):
+            raise TraceError(f"{self._path} has block events without times: print them, too (perf script -F +time).")
         if not events:
             raise TraceError(
                 f"{self._path} has no block events that can be read, in {number} lines: give the output of "

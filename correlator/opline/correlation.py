@@ -152,7 +152,10 @@ def _correlate(
         raise _not_written(out, error) from error
 
     try:
-        done = push(front, core, progress, gaps, lambda: writer.write(core) if core.take_ready() else None, unreadable)
+        done = push(
+            front, core, progress, gaps, lambda: writer.write(core) if core.take_ready() else None,
+            unreadable, source.recording,
+        )  # fmt: skip
         for name, count in sorted(done.losses.items()):
             loss = losses.BY_NAME[name]
             core.loss(name, loss.severity.value, loss.origin.value, count)
@@ -287,7 +290,7 @@ def stage_statistics(
         if all_programs:
             core.count_all_programs()
         try:
-            done = push(front, core, progress, gaps, lambda: None, unreadable)
+            done = push(front, core, progress, gaps, lambda: None, unreadable, recording)
         except ReadAgainError as again:
             front, unreadable = again.front, again.unreadable
             continue
@@ -335,7 +338,7 @@ def feed_csv(
         except OSError as error:
             raise temporary_file_failed(error) from error
 
-    done = push(front, core, progress, gaps, check, unreadable)
+    done = push(front, core, progress, gaps, check, unreadable, recording)
     for message in done.messages:
         talk(message)
     return done.summary, done.losses

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from opline.values import Value
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 
@@ -186,9 +187,28 @@ NO_REQUEST: dict[str, str] = {
 BY_NAME = {loss.name: loss for loss in LOSSES}
 
 
-def from_core(summary: dict[str, dict[str, int]], read_losses: dict[str, int]) -> dict[str, int]:
-    """The counts per loss name, from the core's summary and the reader's. Every name is in ``BY_NAME``."""
+#: Completions that no BPF program saw are no loss of data unless they are more than this share (1 / _UNSEEN_OF) of all.
+_UNSEEN_OF = 1000
+
+
+def too_many_unseen(recording: Mapping[str, Any] | None) -> bool | None:
+    """Were more than 0.1 % of the completions not seen, as the recording's collector counted them? None: it did not."""
+    counted = ((recording or {}).get("collector") or {}).get("requests") or {}
+    unseen, seen = counted.get("unseen"), counted.get("records")
+    return None if unseen is None or seen is None else unseen * _UNSEEN_OF > seen + unseen
+
+
+def from_core(
+    summary: dict[str, dict[str, int]], read_losses: dict[str, int], recording: Mapping[str, Any] | None = None
+) -> dict[str, int]:
+    """The counts per loss name, from the core's summary and the reader's. Every name is in ``BY_NAME``. A recorder that
+    has judged the completions (its exit status) is not contradicted.
+    """
     counts = dict(summary["losses"])
+    if (too_many := too_many_unseen(recording)) is not None:
+        names = ("completions_unseen", "completions_missing")
+        whole = sum(counts.get(name, 0) for name in names)
+        counts |= dict(zip(names, (0, whole) if too_many else (whole, 0), strict=True))
     for fate, count in summary["orphans"].items():
         counts[fate.replace(":", "_", 1)] = count
     for name, count in read_losses.items():

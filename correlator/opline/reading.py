@@ -46,9 +46,10 @@ def push(
     gaps: Sequence[Gap],
     after_slice: Callable[[], None],
     unreadable: Unreadable = (),
+    recording: Mapping[str, Any] | None = None,
 ) -> Done:
     """All events through the core; ``after_slice`` is called now and then. ``gaps`` are losses, too. ``unreadable``:
-    what an earlier reading met. Raises ReadAgainError.
+    what an earlier reading met. ``recording``: what its recorder says. Raises ReadAgainError.
     """
     line = Progress(progress, "correlating")
     survey = front.survey()
@@ -69,7 +70,7 @@ def push(
         raise ReadAgainError(front.again(), found)
     summary = json.loads(core.summary())
     counts, messages = front.losses()
-    lost = losses.from_core(summary, counts)
+    lost = losses.from_core(summary, counts, recording)
     for gap in gaps:
         lost[gap.loss] = lost.get(gap.loss, 0) + gap.count
     return Done(summary, {name: count for name, count in lost.items() if count}, messages)

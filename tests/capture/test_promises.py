@@ -292,6 +292,16 @@ def test_a_collector_with_all_its_proofs_is_believed() -> None:
     assert [(p.kept, p.recorded, p.lost) for p in note.promises] == [(True, 60, 0), (True, 40, 0)]
 
 
+@pytest.mark.parametrize(("unseen", "why"), [(1, []), (2, ["more than 0.1 % of the completions were not seen"])])
+def test_too_many_completions_that_no_program_saw_are_a_broken_promise(unseen: int, why: list[str]) -> None:
+    """As `opline losses` has it: one in a thousand is no loss."""
+    note = recording()
+    assert note.collector is not None
+    note.collector["requests"] = {"unseen": unseen, "records": 999}
+    assert judged(note) == [] and note.failed() == why
+    assert [p.kept for p in note.promises] == [not why, True]
+
+
 def test_positions_in_tcp_streams_are_a_promise_of_their_own() -> None:
     report = {"begin_ns": BEGIN_NS, "end_ns": END_NS, "sent": {"a": 600, "tcp": 400}, "lost_ring": 5}
     channel = ChannelNote("block", "ust", [], [], [], 1, 1, event_count=1000, discarded_count=0)

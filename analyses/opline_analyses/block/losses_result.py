@@ -139,6 +139,8 @@ def _completion_lines(run: Run) -> Iterator[Part]:
         [(r.device, r.recorded, r.unseen, part, r.kernel, r.others) for r, part in zip(rows, shares, strict=True)],
     )
     yield from wrapped("others: the recorder's own I/O, and I/O during the two readings of the kernel's counters")
+    if any(row.kernel is None for row in rows):
+        yield from wrapped("no kernel count: a device that has begun to count anew, or counts only a part of its I/O")
 
 
 def _seconds(ns: int | None, first: int) -> str:

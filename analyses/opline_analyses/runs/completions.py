@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from opline.values import Value
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from opline_analyses.runs.run import Run
 
 # A sync's request without data is one of the writes, the flush that is sent to the device for it one of the flushes
@@ -22,18 +24,18 @@ _KINDS = ("reads", "writes", "discards", "flushes")
 
 class Completions(Value):
     """Of one device between two readings of its counters: completions in the trace, completions that no program saw,
-    completions that the kernel counted (``kernel``).
+    completions that the kernel counted (``kernel``; None: it counts this device's requests in another way).
     """
 
     device: str
     recorded: int
     unseen: int
-    kernel: int
+    kernel: int | None
 
     @property
-    def others(self) -> int:
+    def others(self) -> int | None:
         """What the kernel counted besides: the recorder's own I/O, which is left out, and I/O at the two readings."""
-        return self.kernel - self.recorded - self.unseen
+        return None if self.kernel is None else self.kernel - self.recorded - self.unseen
 
 
 def completions(run: Run) -> list[Completions]:
@@ -44,20 +46,31 @@ def completions(run: Run) -> list[Completions]:
     note = run.manifest.get("recording") or {}
     before, after = note.get("completed_before") or {}, note.get("completed_after") or {}
     devices = {device["name"]: device["dev"] for device in note.get("devices") or ()}
-    found = []
-    for name, last in after.items():
-        first = before.get(name)
-        if first is None or name not in devices:
-            continue
-        between = (first["monotonic_ns"], last["monotonic_ns"])
-        kernel = sum(last.get(kind, 0) - first.get(kind, 0) for kind in _KINDS)
-        ((recorded, unseen),) = run.rows(
-            """SELECT count(*) FILTER (end_ns BETWEEN ? AND ?),
-                      count(*) FILTER (end_ns IS NULL AND outcome <> 'open' AND outcome <> 'absorbed'
-                                       AND issue_ns BETWEEN ? AND ?)
-               FROM all_requests WHERE dev = ?""",
-            (*between, *between, devices[name]),
-        )
-        if kernel or recorded or unseen:
-            found.append(Completions(name, recorded, unseen, kernel))
-    return found
+    rows = (_of_device(run, name, devices[name], before[name], after[name]) for name in after if name in before
+            and name in devices)
+    return [row for row in rows if row is not None and (row.kernel or row.recorded or row.unseen)]
+
+
+def _of_device(
+    run: Run, name: str, dev: int, first: Mapping[str, int], last: Mapping[str, int]
+) -> Completions | None:
+    """None: the recording does not say when the second reading began.
+
+    What completed after the first reading and before the second is part of the kernel's count. When an unseen request
+    completed is not known: no more than what the kernel counted besides can have completed in this time.
+    """
+    if "from_ns" not in last:
+        return None
+    between = (first["monotonic_ns"], last["from_ns"])
+    ((recorded, unseen),) = run.rows(
+        """SELECT count(*) FILTER (end_ns BETWEEN ? AND ?),
+                  count(*) FILTER (end_ns IS NULL AND outcome <> 'open' AND outcome <> 'absorbed'
+                                   AND issue_ns BETWEEN ? AND ?)
+           FROM all_requests WHERE dev = ?""",
+        (*between, *between, dev),
+    )
+    kernel = sum(last.get(kind, 0) - first.get(kind, 0) for kind in _KINDS)
+    restarted = any(last.get(kind, 0) < first.get(kind, 0) for kind in _KINDS)  # another device of this name
+    if restarted or kernel < recorded:
+        return Completions(name, recorded, unseen, None)
+    return Completions(name, recorded, min(unseen, kernel - recorded), kernel)

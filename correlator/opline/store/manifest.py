@@ -7,7 +7,8 @@ from __future__ import annotations
 
 _COUNTS = {"*": int}
 _GAP = {"loss": str, "why": str, "from_ns": (int, None), "to_ns": (int, None), "count": int}
-_COLLECTOR = (None, {"cpu_ns?": (int, None), "sent?": (int, None, _COUNTS)})
+_REQUESTS = {"unseen?": (int, None), "records?": (int, None)}
+_COLLECTOR = (None, {"cpu_ns?": (int, None), "sent?": (int, None, _COUNTS), "requests?": (None, _REQUESTS)})
 
 RECORDING = {
     "model?": (None, {"argument": str}),

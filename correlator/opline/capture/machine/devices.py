@@ -119,15 +119,16 @@ _COMPLETED = {"reads": 0, "writes": 4, "discards": 11, "flushes": 15}
 
 
 def completed(root: Path = _SYS) -> dict[str, dict[str, int]]:
-    """What the kernel has counted of each whole disk so far: completed requests by kind, and ``monotonic_ns`` of the
-    reading. What this kernel does not count is absent.
+    """What the kernel has counted of each whole disk so far: completed requests by kind; the reading took place between
+    ``from_ns`` and ``monotonic_ns``. Absent: what this kernel does not count, and disks without counts (iostats is 0).
     """
     found = {}
     with contextlib.suppress(OSError):
         for path in sorted(root.iterdir()):
+            from_ns = time.monotonic_ns()
             text = None if (path / "partition").exists() else _text(path / "stat")
             fields = [int(word) for word in (text or "").split()]
             counts = {name: fields[place] for name, place in _COMPLETED.items() if place < len(fields)}
-            if any(fields):
-                found[path.name] = {**counts, "monotonic_ns": time.monotonic_ns()}
+            if any(fields) and _text(path / "queue/iostats") != "0":
+                found[path.name] = {**counts, "from_ns": from_ns, "monotonic_ns": time.monotonic_ns()}
     return found

@@ -22,7 +22,7 @@ from opline.capture.directory.promises import (
 from opline.capture.directory.recording import ChannelNote, Recording
 from opline.capture.lttng import recipe
 from opline.capture.lttng.ctfindex import ChannelIndex
-from opline.losses import Gap
+from opline.losses import BY_NAME, Gap, too_many_unseen
 
 #: Where a source's report is in the manifest, and its channel.
 _REPORTS = {**dict.fromkeys((BLOCK, CALLS, STATES, TCP), "collector"), PROBES: "probes", SHIM: "rings"}
@@ -186,6 +186,8 @@ def _prove_collector(promise: Promise, note: Recording, counted: set[str]) -> No
         _gap(promise, note, Gap("events_of_others", why, count=seen - passed_on))
     counted.add(field)
     promise.recorded, promise.lost = _share(promise, sent, report, discarded or 0)
+    if promise.what == BLOCK and too_many_unseen({field: report}):
+        promise.break_(BY_NAME["completions_missing"].words)
 
 
 def _share(promise: Promise, sent: Mapping[str, int], report: Mapping[str, Any], discarded: int) -> tuple[int, int]:

@@ -81,8 +81,8 @@ static inline void receive_event(struct block_event *e, const void *record, uint
 
 char *path_of_cgroup(uint64_t number) {
     pthread_mutex_lock(&of_cgroups);
-    const struct known_path *c = cgroups.paths.room ? path_place(&cgroups.paths, 0, number) : NULL;
-    char *path = c && c->path ? strdup(c->path) : NULL;
+    const char *known = path_of(&cgroups.paths, 0, number);
+    char *path = known ? strdup(known) : NULL;
     pthread_mutex_unlock(&of_cgroups);
     return path;
 }

@@ -76,10 +76,7 @@ static char *look_cgroup_up(uint64_t number) {
 // NULL: no memory, or 0.
 static struct known_path *cgroup_by_number(uint64_t number) {
     struct known_path *c = path_entry(&cgroups.paths, 0, number);
-    if (c && c->tries == 0) {
-        c->tries = 1;
-        c->path = look_cgroup_up(number);
-    }
+    if (c && c->tries == 0) path_found(&cgroups.paths, c, look_cgroup_up(number));
     return c;
 }
 

@@ -91,12 +91,11 @@ static inline void meet_file(const struct block_event *e) {
     if (descriptor_in(e) == -2) return;
     struct known_path *f = path_entry(&files.paths, e->dev, e->inode);
     if (!f || f->path || f->tries >= FILE_TRIES) return;
-    ++f->tries;
-    f->path = look_file_up(e);
+    path_found(&files.paths, f, look_file_up(e));
 }
 
 // The file of the record, if its path is to be told now: once, before the record.
 static inline const struct known_path *file_to_tell(const struct block_event *e) {
-    if (descriptor_in(e) == -2 || e->inode == 0 || files.paths.room == 0) return NULL;
-    return path_to_tell(&files.paths, path_place(&files.paths, e->dev, e->inode));
+    if (descriptor_in(e) == -2) return NULL;
+    return path_to_tell(&files.paths, path_entry(&files.paths, e->dev, e->inode));
 }

@@ -97,9 +97,8 @@ static uint64_t cgroup_in(const union held *h) {
 static void meet_cgroup(uint64_t number) {
     struct known_path *c = path_entry(&w.cgroups, 0, number);
     if (!c || c->tries != 0) return;
-    c->tries = 1;
-    c->path = path_of_cgroup(number);
-    if (!c->path) c->path = look_cgroup_up(number);
+    char *path = path_of_cgroup(number);
+    path_found(&w.cgroups, c, path ? path : look_cgroup_up(number));
 }
 
 // Before the first record that calls it by its number.

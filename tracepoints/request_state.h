@@ -57,6 +57,14 @@ struct told_request {
     uint64_t key, queue, getrq, insert, issue;
 };
 
+// Who a thread is, as it was told last. `part`: the number of the part of the stream in which it was; 0: no thread.
+struct known_thread {
+    uint64_t part;
+    uint32_t who[7];  // struct thread_record, from kernel_tid on
+};
+#define THREAD_SETS 16384  // by the kernel's number of the thread
+#define THREAD_WAYS 4
+
 static struct {
     _Atomic uint64_t *consumer;
     _Atomic uint64_t *producer;
@@ -77,6 +85,8 @@ static struct {
     uint64_t told;  // entries of both
     uint64_t lost_seen, late_seen, late_since_ns;
     struct path_table cgroups;  // that records name
+    struct known_thread threads[THREAD_SETS][THREAD_WAYS];
+    uint64_t parts;  // of the stream that are over
 
     uint8_t uuid[16];
     struct ctf_stream stream;

@@ -114,8 +114,51 @@ static void tell_cgroup(const union held *h) {
     ctf_end(&w.stream, ctf_put(to, c->path, length));
 }
 
+static void put_thread(const uint32_t who[7], uint64_t time) {
+    ++w.counts.sent[KIND_REQUEST_THREAD];
+    ctf_end(&w.stream, ctf_put(ctf_event(&w.stream, KIND_REQUEST_THREAD, time, EVENT_MOST), who, 28));
+}
+
+// BPF tells who a thread is once.
+static void thread_told(const struct thread_record *t) {
+    struct known_thread *set = w.threads[t->kernel_tid & (THREAD_SETS - 1)], *oldest = set;
+    for (int i = 0; i < THREAD_WAYS; ++i) {
+        if (set[i].part && set[i].who[0] == t->kernel_tid) {
+            oldest = &set[i];
+            break;
+        }
+        if (set[i].part < oldest->part) oldest = &set[i];
+    }
+    memcpy(oldest->who, &t->kernel_tid, sizeof(oldest->who));
+    oldest->part = w.parts + 1;
+    put_thread(oldest->who, t->head.time);
+}
+
+// In a later part of the stream, before the first record that calls the thread by its number.
+static void tell_thread(uint32_t kernel_tid, uint64_t time) {
+    struct known_thread *set = w.threads[kernel_tid & (THREAD_SETS - 1)];
+    for (int i = 0; i < THREAD_WAYS; ++i)
+        if (set[i].part && set[i].who[0] == kernel_tid) {
+            if (set[i].part <= w.parts) put_thread(set[i].who, time);
+            set[i].part = w.parts + 1;
+            return;
+        }
+}
+
+static void tell_threads(const union held *h) {
+    if (h->head.kind == KIND_BIO) tell_thread(h->bio.tid, h->head.time);
+    if (h->head.kind != KIND_REQUEST) return;
+    tell_thread(h->request.tid, h->head.time);
+    tell_thread(h->request.issue_tid, h->head.time);
+}
+
 static void write_out(const union held *h) {
+    if (h->head.kind == KIND_REQUEST_THREAD) {
+        thread_told(&h->thread);
+        return;
+    }
     tell_cgroup(h);
+    tell_threads(h);
     uint32_t id = h->head.kind;
     const bool of_partition = (id == KIND_REQUEST && h->request.slot_flags & SLOT_PARTITION && h->request.queue) ||
                               (id == KIND_BIO && h->bio.slot_flags & SLOT_PARTITION && h->bio.queue);
@@ -129,7 +172,6 @@ static void write_out(const union held *h) {
         break;
     case KIND_BIO: to = put_bio(to, &h->bio); break;
     case KIND_BIO_OF_PARTITION: to = put_partition(put_bio(to, &h->bio), h->bio.old_sector, h->bio.old_dev); break;
-    case KIND_REQUEST_THREAD: to = ctf_put(to, &h->thread.kernel_tid, 28); break;
     default: to = put_single(to, &h->single.e);
     }
     ctf_end(&w.stream, to);

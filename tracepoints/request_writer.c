@@ -110,7 +110,10 @@ static void one_round(uint64_t told_before, uint16_t flags, uint64_t hold_back) 
     tell_losses(now);
     if (all && oldest > hold_back) write_until(oldest - hold_back);
     if (ctf_goes_on(&w.stream) || w.watermark_ns - w.flushed_ns >= FLUSH_NS) say_watermark();
-    if (ctf_go_on(&w.stream, w.watermark_ns)) paths_to_tell_again(&w.cgroups);
+    if (ctf_go_on(&w.stream, w.watermark_ns)) {
+        paths_to_tell_again(&w.cgroups);
+        ++w.parts;
+    }
     ++w.counts.rounds;
 }
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.lib.build_run import P, RunBuilder
+from tests.lib.recorder import record_well
 
 from opline_analyses.base.result_table import rendered
 from opline_analyses.cli import main
@@ -125,7 +126,7 @@ def test_it_is_what_the_benchmark_says_itself(tmp_path: Path) -> None:
     store = [str(ROOT / "examples" / "demo-store" / "run"), "--qd", "4", "--ops", "2000", "--rate", "1000"]
     store += ["--inject", "worker:100000:0.001", "--json", str(tmp_path / "results.json")]
     record = [*opline, "record", "-o", str(tmp_path / "run"), "--model", "demo", "--", *store]
-    subprocess.run(record, check=True, capture_output=True, timeout=120)
+    record_well(record, stdout=subprocess.DEVNULL, timeout=120)
     command = [*opline, "coverage", str(tmp_path / "run"), "--json"]
     found = json.loads(subprocess.run(command, check=True, capture_output=True, timeout=120).stdout)["schedule"]
     text = (tmp_path / "results.json").read_text()

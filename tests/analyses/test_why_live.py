@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.lib.recorder import record_well
 
 pytestmark = pytest.mark.live
 
@@ -23,7 +24,7 @@ def why(run: Path, *options: str) -> Any:
     opline = [sys.executable, "-m", "opline_analyses"]
     ahead = AHEAD if subprocess.run([*AHEAD, "true"], capture_output=True).returncode == 0 else []
     record = [*opline, "record", "-o", str(run), "--model", "demo", "--", str(STORE), *options]
-    subprocess.run([*ahead, *record], check=True, capture_output=True, timeout=120)
+    record_well([*ahead, *record], stdout=subprocess.DEVNULL, timeout=120)
     found = subprocess.run(
         [*opline, "why", str(run), "--tainted", "--json"], check=True, capture_output=True, timeout=120
     )

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from tests.lib.examples import loaded
 from tests.lib.postgresql import Server, needs_postgresql, running
+from tests.lib.recorder import status
 
 from opline.capture.machine.elf import Elf
 from opline.model import load_model
@@ -58,7 +59,7 @@ def counters(pid: int) -> set[int]:
 def attach_once(server: Server, opline: Run, run: Path) -> None:
     options = ["--model", "postgresql", "--no-block", "--no-states", "--pid", str(server.pid), "--duration", "0.3"]
     done = opline("record", "-o", run, *options)
-    assert done.returncode == 0, done.stderr
+    assert status(done) == 0, done.stderr
     probes = json.loads((run / "recording.json").read_text())["probes"]
     model = load_model("postgresql")
     assert set(probes["placed"]) == {probe.event for probe in model.probes}

@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from tests.lib.block_capture import dev_of, loop_device
+from tests.lib.recorder import status
 
 from opline.correlation import correlate
 from opline.model import load_model
@@ -64,7 +65,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
             text=True,
             timeout=120,
         )
-        assert done.returncode == 0, done.stderr
+        assert status(done) == 0, done.stderr
         if "no block events" in done.stderr:
             pytest.skip(done.stderr)
         return folder / "run" / "trace", dev_of(device)

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from tests.capture.test_extents_capture import ext4
 from tests.lib.block_capture import dev_of
+from tests.lib.recorder import status
 
 from opline.capture.bpf.btf import Btf
 from opline.capture.bpf.cgroups import definitions
@@ -78,7 +79,7 @@ def recorded(cgroups: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         done = subprocess.run(
             [*argv, "sh", "-c", JOBS, "-", mounted], env=env, capture_output=True, text=True, timeout=120
         )
-        assert done.returncode == 0, done.stderr
+        assert status(done) == 0, done.stderr
         yield folder / "run", mounted, f"/{cgroups.name}", dev_of(device)
 
 
@@ -180,7 +181,7 @@ while True:
             "record", "-o", tmp_path / "run", "--quiet", "--model", "syscalls", "--cgroup", f"/{cgroups.name}/b",
             "--duration", "1",
         )  # fmt: skip
-        assert done.returncode == 0, done.stderr
+        assert status(done) == 0, done.stderr
     finally:
         for program in programs:
             program.kill()

@@ -27,3 +27,6 @@ def test_the_kernel_counts_what_is_recorded(
     (row,) = [row for row in told["completions"] if row["device"] == Path(device).name]
     assert row["kernel"] >= 3 * WRITES
     assert (row["recorded"] + row["unseen"], row["others"]) == (row["kernel"], 0)
+    lost = {loss["loss"] for loss in told["losses"]}
+    gate = opline("losses", tmp_path / "run", "--max-loss", "0").returncode
+    assert ("completions_missing" in lost) == (done.returncode == 3) == (gate == 3), "one verdict"

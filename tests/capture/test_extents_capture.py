@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 from tests.lib.block_capture import dev_of, loop_device
 from tests.lib.recorded import Correlated
+from tests.lib.recorder import status
 
 from opline.capture.bpf.descendants import Descendants
 from opline.capture.collectors.fiemap import Extent, extents, moved, place
@@ -170,7 +171,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
                 capture_output=True, text=True, timeout=120,
             )  # fmt: skip
             number = Path(device).stat().st_rdev
-            assert done.returncode == 0, done.stderr
+            assert status(done) == 0, done.stderr
         finally:
             subprocess.run(["umount", folder / "mnt"], check=True)
         dev = dev_of(device)
@@ -275,7 +276,7 @@ def test_a_file_system_that_the_command_mounts_is_watched(tmp_path: Path) -> Non
                 if subprocess.run(["umount", tmp_path / "mnt"], capture_output=True).returncode == 0:
                     break
                 time.sleep(0.1)
-    assert done.returncode == 0, done.stderr
+    assert status(done) == 0, done.stderr
     if "no maps of files" in done.stderr:
         pytest.skip(done.stderr)
     paths = {f["path"] for f in json.loads((tmp_path / "run" / "extents.json").read_text())["files"]}

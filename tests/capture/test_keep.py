@@ -104,8 +104,12 @@ def test_each_chunk_by_itself_knows_its_threads_and_programs(runtime: Path, tmp_
     assert (chunk / "block" / WHOLE_FROM).exists() and (chunk / "requests" / WHOLE_FROM).exists()
     correlate(chunk, load_model("demo"), tmp_path / "alone", progress=False)
     requests = pq.read_table(tmp_path / "alone/requests.parquet").to_pylist()
-    named = [r for r in requests if r["queue_comm"]]
-    assert len(named) > 100 and len(named) > 0.9 * len(requests)
+    threads = [(r[f"{step}_tid"], r[f"{step}_comm"]) for r in requests for step in ("queue", "issue")]
+    unnamed = [tid for tid, name in threads if tid is not None and not name]
+    assert len(requests) > 100 and unnamed == [] and sum(name is not None for _, name in threads) > 100
+    first = min(r["queue_ns"] for r in requests if r["queue_ns"])
+    early = [r for r in requests if r["queue_ns"] and r["queue_ns"] < first + 20 * MS]
+    assert early and all(r["queue_comm"] for r in early), "BPF has told who these threads are in an earlier chunk"
 
 
 @pytest.mark.parametrize("kept", ["2", "2500ms"])

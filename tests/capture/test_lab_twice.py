@@ -14,6 +14,7 @@ import pytest
 from tests.lib.block_capture import loop_device
 from tests.lib.lab import build_lab
 from tests.lib.recorded import LAB
+from tests.lib.recorder import status
 
 from opline.correlation import correlate
 from opline.model import load_model
@@ -63,7 +64,7 @@ def test_tracepoints_and_probes_give_the_same_ops_stages_and_requests(
     with loop_device() as device:
         argv = ["record", "-o", run, "--model", probes, "--events", "lab:*", "--"]
         done = opline(*argv, lab, mode, device, str(COUNT), str(workers), "4")
-    assert done.returncode == 0, done.stderr
+    assert status(done) == 0, done.stderr
     runs = []
     for model in (LAB, probes):
         runs.append(tmp_path / model.stem)

@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 from tests.lib.block_capture import loop_device
 from tests.lib.recorded import Correlated
+from tests.lib.recorder import status
 
 from opline.correlation import correlate
 from opline.model import load_model
@@ -70,7 +71,7 @@ def test_reads_and_writes_lie_within_fios_latency(kind: str, depth: int, batches
              *FIO.format(path, depth, batches).split()],
             capture_output=True, text=True, timeout=180, cwd=tmp_path,
         )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert status(done) == 0, done.stderr
     if json.loads((tmp_path / "run" / "recording.json").read_text())["block_source"] != "bpf":
         pytest.skip(f"not through BPF here: {done.stderr}")
     manifest = correlate(tmp_path / "run" / "trace", load_model("syscalls"), tmp_path / "run", progress=False)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.lib.block_capture import loop_device
+from tests.lib.recorder import status
 
 pytestmark = pytest.mark.live
 
@@ -27,7 +28,7 @@ def test_each_further_bio_is_found_by_its_pointer(opline: Program, tmp_path: Pat
             f"--iodepth_batch_complete_min={DEPTH}",
         ]  # fmt: skip
         done = opline("record", "-o", str(run), "--quiet", "--", *writer)
-    assert done.returncode == 0, done.stderr
+    assert status(done) == 0, done.stderr
     told = json.loads(opline("losses", str(run), "--json").stdout)
     fates = sum(row["count"] for row in told["fates"] if row["event"] == "block:bio")
     unknown = sum(row["count"] for row in told["losses"] if row["loss"] == "unmatched_rq_bio")

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from tests.lib.core_driver import check_waits
 from tests.lib.faulty_disks import faulty_disks
+from tests.lib.recorder import record_well
 
 from opline.readers.trace import find_stacks
 from opline_analyses.runs.run import Run, open_run
@@ -97,7 +98,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
             pytest.skip("no second scheduler: nothing freezes a queue")
         argv = [OPLINE, "record", "-o", str(folder / "run"), "--model", "generic", "--stacks", "0", "--"]
         argv += [program, str(disks.outer), str(disks.inner), disks.device, str(OPS), "direct", *PLANTED]
-        subprocess.run(argv, check=True, capture_output=True, timeout=120)
+        record_well(argv, stdout=subprocess.DEVNULL, timeout=120)
     if find_stacks(folder / "run" / "trace") is None:
         pytest.skip("this kernel gives no stack of another thread")
     with open_run(folder / "run") as found:

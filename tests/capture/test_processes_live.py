@@ -10,6 +10,7 @@ from pathlib import Path
 
 import bt2
 import pytest
+from tests.lib.recorder import record_well
 
 pytestmark = pytest.mark.live
 STEPS = ("sched:process_fork", "sched:process_exec", "sched:process_exit")
@@ -32,7 +33,7 @@ def steps(folder: Path) -> list[tuple[str, int, int | None, str]]:
 
 def record(folder: Path, *options: str) -> None:
     """Runs opline record."""
-    subprocess.run([OPLINE, "record", "-o", str(folder), *options], check=True, capture_output=True, timeout=60)
+    record_well([OPLINE, "record", "-o", folder, *options], timeout=60)
 
 
 @pytest.mark.parametrize("options", [("--no-states",), ("--model", "syscalls")])

@@ -18,6 +18,7 @@ from tests.capture.test_stranger_live import IOS, _fio, _stranger
 from tests.lib.block_capture import loop_device
 from tests.lib.postgresql import needs_postgresql, running
 from tests.lib.recorded import HERE
+from tests.lib.recorder import status
 
 pytestmark = [
     pytest.mark.live,
@@ -42,7 +43,7 @@ class Asked:
         self.commands += 1
         assert self.commands <= MOST_COMMANDS
         done = self._opline(*map(str, words))
-        assert done.returncode == 0, done.stderr
+        assert status(done) == 0, done.stderr
         return done.stdout
 
     def json(self, *words: object) -> Any:

@@ -16,7 +16,7 @@ import pytest
 from tests.lib.block_capture import dev_of, loop_device
 from tests.lib.lab import build_lab
 from tests.lib.recorded import LAB
-from tests.lib.recorder import wait_for
+from tests.lib.recorder import status, wait_for
 from tests.lib.shapes import CONTAINER, COUNT, DEPTH, SHAPES, WORKERS, OfOpline, Shape, check, rows
 
 OPLINE = str(Path(sys.executable).with_name("opline"))
@@ -53,7 +53,7 @@ def test_the_same_ops_stages_and_links(
         env = {**os.environ, "OPLINE_RUNTIME_DIR": runtime}
         argv = [*shape.recorder_in, *record, *shape.command(str(lab), disks)]
         done = subprocess.run(argv, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, env=env)
-    assert done.returncode == 0, done.stderr
+    assert status(done) == 0, done.stderr
     check(opline, run, shape, [dev_of(disk) for disk in disks])
 
 

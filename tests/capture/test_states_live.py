@@ -11,6 +11,7 @@ import bt2
 import pytest
 from tests.lib.block_capture import loop_device
 from tests.lib.recorded import Correlated, Row
+from tests.lib.recorder import record_well
 
 from opline.correlation import correlate
 from opline.model import load_model
@@ -50,7 +51,7 @@ def record(folder: Path, *options: str) -> list[int]:
         command = [sys.executable, str(script), device]
         opline = str(Path(sys.executable).with_name("opline"))
         argv = [opline, "record", "-o", str(folder / "run"), "--model", "syscalls", *options]
-        subprocess.run([*argv, "--", *command], check=True, capture_output=True, timeout=60)
+        record_well([*argv, "--", *command], stdout=subprocess.DEVNULL, timeout=60)
     return [int(word) for word in (folder / "run" / "stdout.txt").read_text().split()]
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 from tests.lib.block_capture import dev_of, loop_device
-from tests.lib.recorder import wait_for
+from tests.lib.recorder import status, wait_for
 
 import opline as api
 
@@ -63,14 +63,14 @@ def beside(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         with _stranger(two if request.param == "another device" else one) as pid:
             argv = [OPLINE, "record", "-o", str(run), "--model", "syscalls", "--", *_fio(one, f"--number_ios={IOS}")]
             done = subprocess.run(argv, capture_output=True, text=True, timeout=240)
-        assert done.returncode == 0, done.stderr
+        assert status(done) == 0, done.stderr
         (job,) = json.loads(done.stdout[done.stdout.index("{") :])["jobs"]
         yield {"run": run, "said": done.stderr, "write": job["write"], "pid": pid, "dev": dev_of(one)}
 
 
 def _json(opline: Run, *words: object) -> Any:
     done = opline(*map(str, words))
-    assert done.returncode == 0, done.stderr
+    assert status(done) == 0, done.stderr
     return json.loads(done.stdout)
 
 
@@ -175,7 +175,7 @@ def test_a_command_that_does_nothing_watches_the_machine(cold: bool, tmp_path: P
         if cold:
             _drop_from_the_page_cache(program)
         done = opline("record", "-o", tmp_path / "run", "--", program, "1")
-        assert done.returncode == 0, done.stderr
+        assert status(done) == 0, done.stderr
         dev = dev_of(device)
     said = "sleep did no I/O of its own but to start: all programs of the machine are counted"
     assert said in done.stderr

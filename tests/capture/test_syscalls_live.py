@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from tests.lib.block_capture import loop_device
 from tests.lib.recorded import Correlated, Row
+from tests.lib.recorder import status
 
 from opline.capture.lttng import recipe
 from opline.correlation import correlate
@@ -92,7 +93,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
             )  # fmt: skip
         finally:
             noise.kill()
-    assert done.returncode == 0, done.stderr
+    assert status(done) == 0, done.stderr
     if json.loads((folder / "run" / "recording.json").read_text())["block_source"] != "bpf":
         pytest.skip(f"not through BPF here: {done.stderr}")
     manifest = correlate(folder / "run" / "trace", load_model("syscalls"), folder / "run", progress=False)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from tests.lib.block_capture import loop_device
 from tests.lib.lab import build_lab
+from tests.lib.recorder import status
 
 from opline.capture.lttng.application import environment
 
@@ -38,7 +39,7 @@ def test_calls_are_the_programs(
                 "record", "-o", run, "--model", "syscalls", "--events", events, "--",
                 lab, "direct", device, WRITES, 1, 4,
             )  # fmt: skip
-            assert done.returncode == 0, done.stderr
+            assert status(done) == 0, done.stderr
         found = json.loads(opline("sql", run, "SELECT class, object FROM ops WHERE population", "--json").stdout)
         assert sum(row["object"] == device for row in found) >= WRITES
         reads[events] = sum(row["class"] == "read" for row in found)
@@ -59,7 +60,7 @@ def test_a_program_without_tracepoints_reads_no_library_of_the_tracers_but_one(
     """It forks three times and starts another program: each exec reads the library that is preloaded."""
     run = tmp_path / "run"
     done = opline("record", "-o", run, "--", "sh", "-c", "(:); (:); (:); /bin/cat /etc/hostname; :")
-    assert done.returncode == 0, done.stderr
+    assert status(done) == 0, done.stderr
     found = json.loads(opline("sql", run, "SELECT object FROM ops WHERE population", "--json").stdout)
     names = [Path(row["object"] or "").name for row in found]
     assert names.count("libopline-ust.so") == 2 and "hostname" in names

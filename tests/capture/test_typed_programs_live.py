@@ -18,6 +18,7 @@ from typing import Any
 import bt2
 import pytest
 from tests.lib.block_capture import _plain
+from tests.lib.recorder import record_well
 
 pytestmark = pytest.mark.live
 
@@ -63,7 +64,7 @@ def told(folder: Path, name: str, env: dict[str, str]) -> tuple[list[Any], Count
     work = ["sh", "-c", f'"$0" -c "$1" {name} && {" ".join(FIO)} --filename={name}.io', sys.executable, CALLS]
     out = folder / "run"
     argv = [str(Path(sys.executable).with_name("opline")), "record", "--quiet", "--model", "syscalls", "-o", str(out)]
-    subprocess.run([*argv, "--", *work], check=True, timeout=180, env=env, stdout=subprocess.DEVNULL)
+    record_well([*argv, "--", *work], timeout=180, env=env, stdout=subprocess.DEVNULL)
     note = json.loads((out / "recording.json").read_text())
     if note["block_source"] != "bpf":
         pytest.skip("not through BPF here")

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from tests.lib.block_capture import loop_device
 from tests.lib.recorded import Correlated, Row
+from tests.lib.recorder import status
 
 from opline.correlation import correlate, stage_statistics
 from opline.model import load_model
@@ -54,7 +55,7 @@ def _record(folder: Path, argv: list[str], uring: bool = True) -> Correlated:
     record = [OPLINE, "record", "--model", "syscalls", "-o", str(run), "--", *argv]
     with (folder / "fio.json").open("w") as said:
         done = subprocess.run(record, stdout=said, stderr=subprocess.PIPE, text=True, timeout=120, cwd=folder)
-    assert done.returncode == 0, done.stderr
+    assert status(done) == 0, done.stderr
     manifest = json.loads((run / "recording.json").read_text())
     if manifest["block_source"] != "bpf" or (uring and not manifest["collector"]["sent"].get("uring")):
         pytest.skip("the kernel does not tell io_uring's requests (before Linux 6.0), or not through BPF")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.capture.test_waits_live import Op, Recorded, events
+from tests.lib.recorder import record_well
 
 from opline.readers.stacks import read_stacks
 from opline_analyses.ops.user_places import place_of
@@ -118,7 +119,7 @@ def test_the_place_of_a_wait_is_not_in_the_c_library(recorded: Recorded) -> None
 
 def test_without_the_option_there_are_none(tmp_path: Path) -> None:
     argv = [OPLINE, "record", "-o", str(tmp_path / "run"), "--model", "syscalls", "--stacks", "0", "--"]
-    subprocess.run([*argv, "sleep", "0.1"], check=True, capture_output=True, timeout=60)
+    record_well([*argv, "sleep", "0.1"], timeout=60)
     stacks = json.loads((tmp_path / "run" / "stacks.json").read_text())["stacks"]
     assert stacks and not any("user" in stack for stack in stacks.values())
 

@@ -17,6 +17,7 @@ from typing import Any
 import bt2
 import pytest
 from tests.lib.block_capture import loop_device
+from tests.lib.recorder import record_well
 
 from opline.capture.bpf import kernel, stacks
 from opline.capture.bpf.bpf import Collector
@@ -116,7 +117,7 @@ def record(folder: Path, program: Path, *options: str) -> Recorded:
         whats += [f"{program} outside {name} {WAITS}", f"{program} direct {device} {WRITES}"]
         opline = str(Path(sys.executable).with_name("opline"))
         argv = [opline, "record", "-o", str(folder / "run"), "--model", "syscalls", *options, "--"]
-        subprocess.run([*argv, "sh", "-c", "; ".join(whats)], check=True, capture_output=True, timeout=60)
+        record_well([*argv, "sh", "-c", "; ".join(whats)], stdout=subprocess.DEVNULL, timeout=60)
     ops: dict[str, list[Op]] = {}
     for line in (folder / "run" / "stdout.txt").read_text().splitlines():
         what, tid, begin, end = line.split()

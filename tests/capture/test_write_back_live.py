@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from tests.capture.test_extents_capture import ext4
 from tests.lib.recorded import Correlated
+from tests.lib.recorder import status
 
 from opline.correlation import correlate
 from opline.model import load_model
@@ -98,7 +99,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Correlated:
              "bash", "-c", work, "work", files],
             capture_output=True, text=True, timeout=120,
         )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert status(done) == 0, done.stderr
     if json.loads((folder / "run" / "recording.json").read_text())["block_source"] != "bpf":
         pytest.skip(f"not through BPF here: {done.stderr}")
     if "no maps of files" in done.stderr:

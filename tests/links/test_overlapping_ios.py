@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from tests.lib.block_capture import loop_device
 from tests.lib.recorded import Correlated, Row
+from tests.lib.recorder import status
 
 from opline.correlation import correlate
 from opline.model import load_model
@@ -48,7 +49,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Correlated]:
             [opline, "record", "--model", "syscalls", "-o", folder / "run", "--", *work],
             capture_output=True, text=True, timeout=60,
         )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert status(done) == 0, done.stderr
     if json.loads((folder / "run" / "recording.json").read_text())["block_source"] != "bpf":
         pytest.skip(f"not through BPF here: {done.stderr}")
     found = {}

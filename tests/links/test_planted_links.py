@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.lib.recorder import status
 
 from opline.capture.directory.output import Follower
 from opline.errors import OplineError
@@ -97,7 +98,7 @@ def test_what_the_command_plants_is_not_followed(
     names = [f"{name}{part}" for name in ("recording.json", "extents.json") for part in ("", ".part")]
     script = "".join(f"ln -sf {precious} {run}/{name};" for name in names)
     done = opline("record", "-o", run, "--sessiond", "private", "--", "sh", "-c", script)
-    assert done.returncode == 0, done.stderr
+    assert status(done) == 0, done.stderr
     assert precious.read_text() == "mine"
     assert json.loads((run / "recording.json").read_text())["state"] == "complete"
     assert not (run / "recording.json").is_symlink()
@@ -110,7 +111,7 @@ def test_a_recording_is_as_closed_as_its_trace(runtime: Path, tmp_path: Path, op
     before = os.umask(0o022)
     try:
         done = opline("record", "-o", run, "--model", "syscalls", "--sessiond", "private", "--", "sh", "-c", "sync; ls")
-        assert done.returncode == 0, done.stderr
+        assert status(done) == 0, done.stderr
         assert opline("stages", run, "--model", "syscalls").returncode == 0
         with open_or_correlate(run):
             pass

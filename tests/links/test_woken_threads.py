@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 from tests.lib.block_capture import dev_of, loop_device
 from tests.lib.core_driver import Driver, parse_line, plan_of
+from tests.lib.recorder import status
 from tests.links.test_links_near_losses import MODEL
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
             capture_output=True, text=True, timeout=60,
         )  # fmt: skip
         text, dev = ftrace.text(), dev_of(device)
-    assert done.returncode == 0, done.stderr
+    assert status(done) == 0, done.stderr
     if json.loads((run / "recording.json").read_text())["block_source"] != "bpf":
         pytest.skip(f"not through BPF here: {done.stderr}")
     sql = f"SELECT queue_tid, queue_ns, complete_ns FROM requests WHERE dev = {dev} AND queue_ns IS NOT NULL"

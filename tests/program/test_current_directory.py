@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from tests.house.test_imports import PACKAGES, sources
 from tests.lib.build_run import P, RunBuilder
+from tests.lib.recorder import status
 
 from opline.capture.machine import machine
 from opline.capture.sources import blocksource
@@ -64,7 +65,7 @@ def test_programs_do_not_import_from_it(trap: Path, opline: Program) -> None:
 def test_a_recording_does_not_import_from_it(trap: Path, runtime: Path, opline: Program) -> None:
     """Only the application's events are asked for where there is no BPF; the watcher of files starts all the same."""
     done = opline("record", "-o", "run", "--sessiond", "private", "--", "true", cwd=trap)
-    assert done.returncode == 0, done.stderr
+    assert status(done) == 0, done.stderr
     assert "No module" not in done.stderr and marks(trap) == ""
 
 

@@ -13,17 +13,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from opline.capture.bpf import kernel, request_trace
+from opline.capture.bpf import request_trace
 from opline.capture.bpf.bridge import load_library, possible_cpus
 from opline.capture.bpf.loaded import Loaded
 from opline.capture.bpf.own_trace import OwnTrace
-from opline.errors import OplineError
 
 PERIOD_NS = 20_000_000
 KIND = 32  # the bit of the programs' mask
 
 _KINDS = 37
-_KNOWN_THREADS = 256  # as in tracepoints/request_open.bpf.c
 _COUNTS = (
     "lost_ring", "late", "records", "unseen", "left_open", "opened", "no_slot", "chain_cut", "own_bios",
     "own_requests", "unwritten", "most_bytes", "most_held", "cpu_ns", "rounds",
@@ -69,17 +67,7 @@ class RequestStream:
 
         library.requests_goes_on.restype = ctypes.c_bool
         later = library.requests_open_next, library.requests_goes_on
-        self.trace = OwnTrace(folder, request_trace.metadata(trace, kinds), first, *later, self._forget_threads)
-
-    def _forget_threads(self) -> None:
-        """Each thread is told again with its next request. Raises OplineError."""
-        known = self._bpf.maps["known_threads"]
-        nothing = bytes(ctypes.sizeof(known.value) * possible_cpus())  # of each CPU
-        try:
-            for place in range(_KNOWN_THREADS):
-                kernel.update(known.descriptor, bytes(ctypes.c_uint32(place)), nothing)
-        except OSError as error:
-            raise OplineError(f"the map of threads: {error.strerror}") from error
+        self.trace = OwnTrace(folder, request_trace.metadata(trace, kinds), first, *later)
 
     def finish(self) -> dict[str, Any]:
         """Write what is left, and say what happened. The programs must be detached."""

@@ -195,6 +195,22 @@ def test_a_compressed_input_is_named_with_the_command_that_unpacks_it(
     assert f"tar -xf {path}" in capfd.readouterr().err
 
 
+def test_output_of_another_tool_besides_is_said_to_be_left_out(tmp_path: Path, capfd: Captured) -> None:
+    histogram = "$ biolatency\n" + ROWS.format(5, 5)
+    listing = "$ biosnoop\nTIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n1.5 fio 7 sda W 8 4096 3.00\n"
+    for number, text in enumerate((histogram + listing, listing + histogram + "regards\n")):
+        path = tmp_path / f"{number}.txt"
+        path.write_text(text)
+        for command in ("hist", "log"):
+            assert main([command, str(path)]) == 0
+        (said,) = capfd.readouterr().err.splitlines()
+        assert "has histograms as text, too: that is left out" in said
+    path = tmp_path / "one.txt"
+    path.write_text(listing)
+    assert main(["log", str(path)]) == 0
+    assert "left out" not in capfd.readouterr().err
+
+
 def test_an_empty_input_is_said_to_be(tmp_path: Path, capfd: Captured) -> None:
     path = tmp_path / "a.txt"
     path.touch()

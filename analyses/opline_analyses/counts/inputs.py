@@ -8,10 +8,12 @@ has counts or values; of what there is no I/O the other commands can say nothing
 from __future__ import annotations
 
 import importlib
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
-from opline.readers.registry import COUNTS, FIGURES, TRACES, VALUES, format_of, refusal
+from opline.readers.registry import COUNTS, FIGURES, TRACES, VALUES, besides, format_of, refusal
+from opline.talk import talk
 
 if TYPE_CHECKING:
     from typing import Any, Protocol
@@ -32,9 +34,23 @@ if TYPE_CHECKING:
 FOLDERS = (*TRACES, "opline_analyses.counts.formats")
 
 
+@lru_cache
+def _tell_others(path: StrPath, found: Format) -> None:
+    """That an input has other tools' output besides, which is left out."""
+    for other in besides(path, FOLDERS):
+        talk(f"{path} is {found.CALLED}, and has {other.CALLED}, too: that is left out. Give it in a file of its own.")
+
+
+def _format_of(path: StrPath) -> Format | None:
+    found = format_of(path, FOLDERS)
+    if found is not None:
+        _tell_others(path, found)
+    return found
+
+
 def kind_of(path: StrPath) -> Kind | None:
     """The format of an input that has counts or values; None of a run, a trace, and what nobody knows."""
-    found = format_of(path, FOLDERS)
+    found = _format_of(path)
     return found if found is not None and found.HAS in (COUNTS, VALUES) else None  # type: ignore[return-value]
 
 
@@ -48,6 +64,6 @@ def kind_as_asked(path: StrPath, unitstime: str | None) -> Kind | None:
 
 def refuse(path: StrPath) -> None:
     """Raises UsageError where the input has nothing that a command for I/Os and ops could work on."""
-    found = format_of(path, FOLDERS)
+    found = _format_of(path)
     if found is not None and found.HAS in (COUNTS, VALUES, FIGURES):
         raise UsageError(refusal(path, found))

@@ -116,7 +116,10 @@ def edges_of(found: Iterable[Interval], where: str) -> list[tuple[int, int]]:
     edges = closed[:1]
     for (low, high), (next_low, next_high) in pairwise(closed):
         if next_low < high:
-            raise OplineError(f"{where}: the buckets {low} to {high} ns and {next_low} to {next_high} ns overlap.")
+            raise OplineError(
+                f"{where}: the buckets {low} to {high} ns and {next_low} to {next_high} ns overlap: tables of several "
+                "units or tools go into files of their own."
+            )
         at = high
         while at < next_low:  # what the tool left out as empty: as powers of two, or as one
             end = 2 * at if at and 2 * at <= next_low else next_low

@@ -164,6 +164,16 @@ def format_of(path: StrPath, folders: Sequence[str] = TRACES) -> Format | None:
     return _asked(data, name, whole, folders)[1]
 
 
+def besides(path: StrPath, folders: Sequence[str]) -> list[Format]:
+    """Formats of other contents than the one of ``format_of`` that an input's first bytes have, too: a mail with the
+    output of several tools. Raises OSError.
+    """
+    head = head_of(path, folders)
+    found = _asked(head.data, head.name, head.whole, folders)[1]
+    others = () if found is None or found.HAS == RUN else formats(folders)
+    return [one for one in others if one.HAS != found.HAS and one.probe(head) == CERTAIN]  # type: ignore[union-attr]
+
+
 def head_of(path: StrPath, folders: Sequence[str] = TRACES) -> Head:
     """What an input begins with, as its format was found by. Raises OSError."""
     data, whole = _begin(path, folders)

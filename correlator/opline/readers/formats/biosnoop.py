@@ -34,6 +34,7 @@ _UNITS = {"(s)": 10**9, "(ms)": 10**6, "(us)": 10**3, "(ns)": 1}
 _NAMES = {"T": "TYPE", "R/W": "TYPE"}
 _SECTOR = 512
 _NO_DISK = "?"
+_ROW = re.compile(r"\s*+\d++([.,]\d++)?+\s")  # its begin, a time; of seconds with decimals
 _NONE = ("-1", str(2**64 - 1))  # the sector of a flush, on kernels up to 4.x, and of a command that has none
 #: A size of seven digits and a time of 1000.00 ms or more: their columns are seven letters wide.
 _JOINED = re.compile(r"\b(\d{7,10})([1-9]\d{3}[.,]\d\d)\b")
@@ -101,7 +102,7 @@ class BiosnoopReader(EventsReader):
             elif columns is not None and line.strip():
                 found = self._io(columns, line.split(), number) or self._io(columns, _parted(line).split(), number)
                 found = found or self._io(columns, _with_disk(columns, line.split()), number)
-                if not found:
+                if not found and (row := _ROW.match(line)) and (row[1] or columns["TIME"] < _UNITS["(s)"]):
                     self.not_understood(number, line)
                 ios += bool(found)
                 yield from found

@@ -18,12 +18,18 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from opline.store.schema import Column
 
 ROOT = Path(__file__).resolve().parent.parent
 OPLINE = Path(sys.executable).with_name("opline")
+TOLD = {"_ns": "i64", "_count": "u32"}  # types that the end of a column's name tells
 
 
 def command_modules() -> list[ModuleType]:
@@ -33,6 +39,11 @@ def command_modules() -> list[ModuleType]:
     names = sorted(info.name for info in pkgutil.iter_modules(package.__path__) if not info.name.startswith("_"))
     modules = [importlib.import_module(f"{package.__name__}.{name}") for name in names]
     return sorted((m for m in modules if hasattr(m, "NAME")), key=lambda m: str(m.NAME))
+
+
+def item(text: str) -> None:
+    """A list's item, in lines of 120 columns."""
+    print(textwrap.fill(f"- {text}", 120, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False))
 
 
 def commands() -> None:
@@ -45,8 +56,14 @@ def commands() -> None:
 
 
 def tables() -> None:
-    """Every table of a run with its columns; a thread and its name share a line."""
+    """Every table of a run with its columns; a thread and its name share a line. A type that the name tells is left
+    out.
+    """
     from opline.store.schema import TABLES
+
+    def name_of(column: Column) -> str:
+        told = any(column.name.endswith(end) and column.type == kind for end, kind in TOLD.items())
+        return f"`{column.name}`" if told else f"`{column.name}` {column.type}"
 
     for table in TABLES:
         print(f"## {table.name}\n\nA row per {table.row}.\n")
@@ -56,7 +73,7 @@ def tables() -> None:
             if columns[0].name.endswith("tid") and [c.meaning for c in columns[1:2]] == ["Name of that thread."]:
                 line = columns[:2]
             del columns[: len(line)]
-            print(f"- {', '.join(f'`{c.name}` {c.type}' for c in line)}: {line[0].meaning}")
+            item(f"{', '.join(map(name_of, line))}: {line[0].meaning}")
         print()
 
 
@@ -67,10 +84,10 @@ def losses(severe: bool = True) -> None:
     touching = (Severity.DATA_LOSS, Severity.ERROR)
     shown = [loss for loss in LOSSES if (loss.severity in touching) is severe]
     for origin in dict.fromkeys(loss.origin for loss in shown):
-        print(f"### Origin: {origin.value}\n\n| loss | what it means, what to do |\n|---|---|")
+        print(f"### Origin: {origin.value}\n")
         for loss in (loss for loss in shown if loss.origin is origin):
             rare = f" ({loss.severity.value})" if loss.severity in (Severity.ERROR, Severity.INFO) else ""
-            print(f"| `{loss.name}`{rare} | {loss.advice} |")
+            item(f"`{loss.name}`{rare}: {loss.advice}")
         print()
 
 
@@ -97,9 +114,8 @@ def no_request() -> None:
     """Every reason why an op has no block request."""
     from opline.losses import NO_REQUEST
 
-    print("| reason | meaning |\n|---|---|")
     for name, meaning in NO_REQUEST.items():
-        print(f"| `{name}` | {meaning} |")
+        item(f"`{name}`: {meaning}")
 
 
 def newest_results() -> dict[str, dict[tuple[int, int], list[dict[str, str]]]]:

@@ -108,7 +108,7 @@ def command_pages() -> None:
         own, common = [], []
         for action in parser._actions:
             if action.option_strings and action.help != argparse.SUPPRESS and (name := name_of(action)) not in ALWAYS:
-                if (name, action.help) in common_arguments():
+                if (name, action.help) in common_arguments() or name in MEANINGS:
                     common.append(name)
                 else:
                     own.append(next((o for o in action.option_strings if o.startswith("--")), name))
@@ -126,6 +126,8 @@ def vocabulary() -> None:
         if name not in seen:
             print(f"| `{written}` | {MEANINGS.get(name, meaning)} |")
             seen.add(name)
+    for name in (name for name in VOCABULARY if name not in seen):
+        print(f"| `{name}` | {MEANINGS[name]} |")
     print()
     for name, ones in SETS.items():
         print(f"{name}: {' '.join(f'`{option}`' for option in ones)}\n")

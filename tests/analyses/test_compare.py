@@ -112,7 +112,7 @@ def test_one_run_on_a_side_is_described_never_judged(n: int, m: int) -> None:
     c = compare(side(n), side(m, {"queue": 9.0}))
     assert c.described and called(c) == set()
     text = "\n".join(rendered(text_lines(c)))
-    assert "One run per side: differences as found." in text and "slower" not in text and "can't tell" not in text
+    assert "One run of each side: these are differences" in text and "slower" not in text and "can't tell" not in text
 
 
 def test_one_run_against_a_history() -> None:

@@ -35,5 +35,5 @@ def test_demo_records_and_shows(tmp_path: Path) -> None:
         assert (recording["state"], recording["discarded_count"]) == ("complete", 0)
         assert "mean of 211 ops: stages" in done.stdout
         assert (tmp_path / f"demo-qd{depth}.png").read_bytes().startswith(b"\x89PNG")
-        assert "One run per side: differences as found." in done.stdout
+        assert "One run of each side: these are differences" in done.stdout
         assert "FAIL stitching" not in done.stdout and "FAIL transitions" not in done.stdout

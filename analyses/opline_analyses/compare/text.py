@@ -30,8 +30,8 @@ FACTOR = 2.0
 HARDLY = 100.0  # a change by such a factor
 LITTLE = 0.01  # of the latency: a smaller difference between single runs is folded
 ONE_RUN = (
-    "One run per side: differences as found. How far two runs of the same thing lie apart is not known, so none of "
-    f"this says that a change did it. Record {ADVISED} of each (opline record --repeat {ADVISED})."
+    "One run of each side: these are differences of two recordings, not the effect of a change. Record "
+    f"{ADVISED} of each (opline record --repeat {ADVISED})."
 )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.lib.recorder import status
 
 from opline_analyses.compare.overhead import Round, document, figures_of, lines, ratio, round_of
 
@@ -90,7 +91,7 @@ def test_rounds_with_and_without_recording_take_turns(opline: Run, tmp_path: Pat
     out = tmp_path / "cost"
     argv = ["record", "--measure-overhead", "--repeat", "3", "-o", out, "--model", "demo", "--no-states"]
     done = opline(*argv, "--figure", r"^Average IOPS: +([0-9.]+)", "--", BENCH, "--ops", "211", "--qd", "2")
-    assert done.returncode == 0, done.stderr
+    assert status(done) == 0, done.stderr
     names = sorted(path.name for path in out.iterdir())
     assert names == ["overhead.json", "plain1", "plain2", "plain3", "run1", "run2", "run3", "warm-up"]
     found = json.loads((out / "overhead.json").read_text())

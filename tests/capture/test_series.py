@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shlex
 from pathlib import Path
@@ -49,22 +50,27 @@ def test_what_to_type_next_can_be_pasted() -> None:
     assert words == ["opline", "compare", "a series/a*", "--", "a series/b*"]
 
 
-@pytest.mark.parametrize(("codes", "status", "recorded"), [([0] * 4, 0, 4), ([0, 7, 0, 0], 7, 2)])
+@pytest.mark.parametrize(
+    ("codes", "whole", "status", "recorded"),
+    [([0] * 4, True, 0, 4), ([0, 7, 0, 0], True, 7, 2), ([0, 3, 0, 0], True, 3, 2), ([0, 3, 0, 0], False, 3, 4)],
+)
 def test_the_series_ends_with_the_first_that_fails(
-    codes: list[int], status: int, recorded: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    codes: list[int], whole: bool, status: int, recorded: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     made: list[tuple[list[str], str]] = []
 
     def fake(_args: object, command: list[str], _model: object, directory: Path) -> int:
         made.append((command, directory.name))
+        directory.mkdir()
+        (directory / "recording.json").write_text(json.dumps({"state": "complete" if whole else "incomplete"}))
         return codes[len(made) - 1]
 
     monkeypatch.setattr(recording, "_record", fake)
     arguments = ["record", "-o", str(tmp_path / "s"), "--repeat", "2", "--against", "old", "--", "new"]
     assert main(arguments) == status
     assert len(made) == recorded and {(c[0], name[0]) for c, name in made} <= {("old", "a"), ("new", "b")}
-    assert ("opline compare" in capfd.readouterr().err) == (status == 0)
+    assert ("opline compare" in capfd.readouterr().err) == (recorded == 4)
 
 
 @pytest.mark.parametrize(

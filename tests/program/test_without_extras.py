@@ -42,7 +42,8 @@ class Base:
             [sys.executable, "-m", "opline_analyses", *words], env=self._environment, cwd=self.folder,
             capture_output=True, check=False,
         )  # fmt: skip
-        assert done.returncode == 0, (words, done.stderr)
+        # 3: the kernel ran no BPF program for more than 0.1 % of the completions, which is chance
+        assert done.returncode in ((0, 3) if words[0] == "record" else (0,)), (words, done.stderr)
         return done.stdout + (out.read_bytes() if out.is_file() else b"")
 
     def python(self, code: str) -> str:

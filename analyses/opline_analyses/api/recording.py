@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from opline.capture.lttng import recipe
 from opline.capture.recorder.options import Options
-from opline.capture.recorder.record import Recorder
+from opline.capture.recorder.record import INCOMPLETE, Recorder
 from opline.capture.recorder.summary import summary_lines
 from opline.capture.sources import preload
 from opline.errors import OplineError, UsageError
@@ -127,18 +127,32 @@ def _check_collector(wish: Wish) -> None:
         raise UsageError("--tcp needs opline's collector, which --no-block leaves out.")
 
 
+def _goes_on(code: int, recording: Path) -> bool:
+    """Does a series go on after this one? Also where the recording lacks something: opline has said what, and the
+    others may lack the same. A command may have that exit status, too.
+    """
+    if code != INCOMPLETE:
+        return code == 0
+    note = recording / "recording.json"
+    return note.exists() and json.loads(note.read_text())["state"] == "incomplete"
+
+
 def _repeat(wish: Wish, command: list[str], model: Model | None, directory: Path) -> int:
-    """All recordings of --repeat, in a directory; ends with the first that does not end with 0. The exit status."""
+    """All recordings of --repeat, in a directory; ends with the first that fails. The exit status."""
     turns = plan(command, wish.against, wish.repeat or 1)
     make_directory(directory)
+    status = 0
     for n, turn in enumerate(turns, 1):
-        _say(f"recording {n} of {len(turns)}: {directory / turn.name}")
-        if code := _record(wish, turn.command, model, directory / turn.name):
-            _say(f"{directory / turn.name} ended with status {code}: opline does not record the other {len(turns) - n}")
+        place = directory / turn.name
+        _say(f"recording {n} of {len(turns)}: {place}")
+        code = _record(wish, turn.command, model, place)
+        if not _goes_on(code, place):
+            _say(f"{place} ended with status {code}: opline does not record the other {len(turns) - n}")
             return code
+        status = status or code
     for line in closing_lines(directory, wish.against is not None):
         _say(line)
-    return 0
+    return status
 
 
 def _measure_overhead(wish: Wish, command: list[str], model: Model | None, directory: Path) -> int:
@@ -154,6 +168,7 @@ def _measure_overhead(wish: Wish, command: list[str], model: Model | None, direc
     count = wish.repeat or overhead.ROUNDS
     make_directory(directory)
     rounds: list[overhead.Round] = []
+    status = 0
     turns = [Turn("warm-up", command), *turns_of_pairs("plain", "run", command, command, count)]
     for n, turn in enumerate(turns):
         place = directory / turn.name
@@ -163,9 +178,10 @@ def _measure_overhead(wish: Wish, command: list[str], model: Model | None, direc
             code, time_ns = _record(wish, command, model, place, quiet=True), command_ns(place)
         else:
             code, time_ns = overhead.run_plain(command, place)
-        if code:
+        if not _goes_on(code, place):
             _say(f"{place} ended with status {code}: opline does not run the other {len(turns) - 1 - n}")
             return code
+        status = status or code
         if n:
             rounds.append(overhead.round_of(place, recorded, time_ns, figures))
         elif missing := [one.pattern.pattern for one in figures if one.of(place) is None]:
@@ -175,7 +191,7 @@ def _measure_overhead(wish: Wish, command: list[str], model: Model | None, direc
     (directory / overhead.FILE).write_text(json.dumps(overhead.document(rounds), indent=1) + "\n")
     for line in overhead.lines(rounds):
         _say(line)
-    return 0
+    return status
 
 
 def _record(wish: Wish, command: list[str], model: Model | None, directory: Path, quiet: bool = False) -> int:

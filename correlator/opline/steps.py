@@ -18,6 +18,7 @@ class Step(Value):
     thread: str  # that takes it: the request's queue_tid or issue_tid; "": none, it runs on whatever was interrupted
     meaning: str
     recorded: str  # what the column has
+    optional: bool = False  # not every request takes the step
 
 
 #: In the order in which a request takes them. The core's tables of steps are generated from these.
@@ -30,7 +31,7 @@ STEPS = (
         "Q: the first bio was queued; for the rest of a split, the original bio.",
     ),
     Step("G", "getrq_ns", "queue_tid", "request allocated", "G: request allocated."),
-    Step("I", "insert_ns", "queue_tid", "inserted", "I: inserted into the scheduler, unless it is none."),
+    Step("I", "insert_ns", "queue_tid", "inserted", "I: inserted into the scheduler, unless it is none.", True),
     Step("D", "issue_ns", "issue_tid", "issued to the driver", "Last D, after requeues."),
     Step("C", "complete_ns", "", "completed", "C: completed."),
 )

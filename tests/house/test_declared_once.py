@@ -27,9 +27,9 @@ from opline_analyses.ops.oplist import Request
 from opline_analyses.view.kinds import FAST
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Beside the declaration Python has the step's time as a typed field of a request.
-LAST_FIELD = "    complete_ns: int | None\n    preflush_ns"
-SIXTH = ((LAST_FIELD, f"    reach_ns: int | None\n{LAST_FIELD}"),)
+#: Beside the declaration Python has the step's time as a typed field of a request, at any place among the fields.
+A_FIELD = "    error: int | None\n    shared: bool"
+SIXTH = ((A_FIELD, f"    reach_ns: int | None\n{A_FIELD}"),)
 OF_SIXTH = """
 import json, sys
 from pathlib import Path
@@ -110,7 +110,7 @@ def test_a_sixth_step_is_in_text_csv_json_sql_and_page(tmp_path: Path) -> None:
         ignored = shutil.ignore_patterns("__pycache__", "_bridge.so")
         shutil.copytree(ROOT / folder / name, packages / name, ignore=ignored)
     declared = packages / "opline" / "steps.py"
-    one_more = '    Step("R", "reach_ns", "", "reached the driver", "R: reached the driver."),\n    Step("C", '
+    one_more = '    Step("R", "reach_ns", "", "reached the driver", "R: reached the driver.", True),\n    Step("C", '
     declared.write_text(declared.read_text().replace('    Step("C", ', one_more))
     oplist = packages / "opline_analyses" / "ops" / "oplist.py"
     text = oplist.read_text()

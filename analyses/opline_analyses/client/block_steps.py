@@ -25,13 +25,14 @@ if TYPE_CHECKING:
     Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 _QUEUED = STEPS[0]
+REQUIRED = tuple(step.letter for step in STEPS if not step.optional)
 
 
 def block_steps(run: Run) -> dict[str, Any]:
-    """How many of the counted ops have a bio queued (Q), and all of Q G D C of every request; what the others lack.
+    """The number of counted ops with a queued bio (Q), and with all REQUIRED steps of every request; the missing steps.
 
-    ``I`` is listed and not required: with scheduler none there is no insert. Split remainders have no Q of their own. A
-    bio may have the first step without its request.
+    Optional steps are listed and not required. Split remainders have no own Q. A bio may have the first step without
+    a request.
     """
     import numpy as np
 
@@ -44,7 +45,7 @@ def block_steps(run: Run) -> dict[str, Any]:
         for letter, lacking in lacks.items():
             lacking[op[~_of(requests[letter], request)]] = True
     lacks = {_QUEUED.letter: with_io & ~has_q, **lacks}
-    required = np.any([flags for letter, flags in lacks.items() if letter != "I"], axis=0)
+    required = np.any([lacks[letter] for letter in REQUIRED], axis=0)
     ops, all_bios, all_requests = run.row(
         "SELECT (SELECT count(*) FROM counted), (SELECT count(*) FROM bios), (SELECT count(*) FROM requests)"
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from opline_analyses.base.result_table import Column, ResultTable, label, share, text, time
 from opline_analyses.base.text import count_of, duration, percent
 from opline_analyses.client import checks
+from opline_analyses.client.block_steps import REQUIRED
 from opline_analyses.client.coverage import UNSPLIT, Coverage
 from opline_analyses.client.schedule import loop_lines
 
@@ -86,7 +87,7 @@ def step_lines(s: dict[str, Any]) -> Iterator[str]:
         return
     yield (
         f"block steps: of {s['ops']} complete ops {s['with_q']} ({percent(s['with_q'], s['ops'], 2)} %) have Q,"
-        f" {s['with_q_to_c']} ({percent(s['with_q_to_c'], s['ops'], 2)} %) have Q G D C of every request"
+        f" {s['with_q_to_c']} ({percent(s['with_q_to_c'], s['ops'], 2)} %) have {' '.join(REQUIRED)} of every request"
     )
     missing = [f"{n} without {step}" for step, n in s["missing"].items() if n]
     missing += [f"{n} {reason}" for reason, n in s["no_request"].items()]

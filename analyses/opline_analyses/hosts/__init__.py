@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""What a cluster says of its hosts' clocks (docs/internals/hosts.md)."""
+"""A cluster's clocks and hosts (docs/internals/hosts.md)."""

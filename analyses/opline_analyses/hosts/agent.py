@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The other end of `opline record --hosts`: one recording on this machine for an opline on another one, over the
+"""The remote end of `opline record --hosts`: one recording on this machine for an opline on another machine, over the
 standard input and output of ``opline record --serve`` (docs/internals/hosts.md, "Recording on several hosts").
 
-Nothing stays here: the folder is a temporary one, and the end of standard input ends the recorder. Machines that only
-record have this, and no native core.
+Nothing stays here: the folder is temporary, and the end of standard input ends the recorder. Machines that only record
+have this module and no native core.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ALIVE_S = 1.0
-END_S = 60.0  # a recorder writes what it has
+END_S = 60.0  # for a recorder to write its last data
 REFUSED = 5
 _TICK_S = 0.05
 
@@ -49,13 +49,13 @@ def _tell(state: str, **more: Any) -> None:
 
 
 class _Asked:
-    """Lines from standard input, as they come."""
+    """Lines from standard input."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def line(self, patience_s: float | None) -> str | None:
-        """The next one; None: none within so long. Raises _GoneError at the end."""
+        """The next line; None: no line within ``patience_s``. Raises _GoneError at the end."""
         while b"\n" not in self._rest:
             if not select.select([0], [], [], patience_s)[0]:
                 return None
@@ -71,7 +71,7 @@ class _Asked:
 
 
 def serve() -> int:
-    """Records as the first line asks, and sends the recording. The exit status: 0, or 5 for another version."""
+    """Records as told by the first line, and sends the recording. The exit status: 0, or 5 for another version."""
     for number in (signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, _gone)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
@@ -102,7 +102,7 @@ def _doctor() -> None:
     argv = python("-m", "opline_analyses", "doctor", "--json")
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as said:
         child = start(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=said)
-        while True:  # on a busy machine it takes longer than the asker waits for a word
+        while True:  # a busy machine takes longer than the other end waits for a word
             with suppress(subprocess.TimeoutExpired):
                 status = child.wait(ALIVE_S)
                 break
@@ -127,7 +127,7 @@ def _record(asked: _Asked, request: dict[str, Any], folder: Path) -> None:
         pings.close()
         said.seek(0)
         lines = said.read().decode(errors="replace").splitlines()
-        if status < 0:  # it was killed: what it has left running ends here
+        if status < 0:  # after a kill: the recorder's processes end here
             subprocess.run(
                 python("-m", "opline_analyses", "doctor", "--clean-up"), stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
@@ -139,12 +139,12 @@ def _record(asked: _Asked, request: dict[str, Any], folder: Path) -> None:
     with tarfile.open(fileobj=sys.stdout.buffer, mode="w|", format=tarfile.PAX_FORMAT) as tar:
         tar.add(folder, arcname=".")
     sys.stdout.buffer.flush()
-    asked.line(None)  # the other end has it, and goes
+    asked.line(None)  # the other end has the recording, and goes
 
 
 class _Pings:
-    """This host's end of the pings between hosts (`opline ping`). ``peers``: where the others answer; none: this host
-    answers. Pings are an aid: without them the recording is as good as before.
+    """This host's end of the pings between hosts (`opline ping`). ``peers``: addresses of the answering hosts; none:
+    this host answers. Pings are optional: a recording without pings is complete.
     """
 
     def __init__(self, peers: Sequence[str] | None, folder: Path, said: IO[bytes]) -> None:
@@ -154,7 +154,7 @@ class _Pings:
             self._answer()
 
     def _answer(self) -> None:
-        """Says where this host answers: at the address at which the asker found it, where that is known."""
+        """Announces where this host answers: at the address used by the asking host, if known."""
         connection = os.environ.get("SSH_CONNECTION", "").split()
         address = connection[2] if len(connection) == 4 else None
         words = ["--serve", *(["--address", address] if address else [])]
@@ -168,7 +168,7 @@ class _Pings:
             _tell("answers", address=address, port_and_key=line.rpartition(":")[2])
 
     def send(self) -> None:
-        """Pings the others, now that the recording's folder is there."""
+        """Pings the other hosts, as soon as the recording's folder exists."""
         if self._peers:
             self._child = start(
                 python("-m", "opline_analyses", "ping", "-o", str(self._folder / FILE_NAME), *self._peers),
@@ -176,7 +176,7 @@ class _Pings:
             )  # fmt: skip
 
     def close(self) -> None:
-        """Ends them."""
+        """Ends the pings."""
         if self._child is not None:
             self._child.terminate()
             self._child.wait()
@@ -186,7 +186,7 @@ class _Pings:
 
 
 def _attend(asked: _Asked, recorder: subprocess.Popen[bytes], folder: Path, how: signal.Signals, pings: _Pings) -> int:
-    """Waits for the recorder's end, and ends it when it is asked to. Its exit status."""
+    """Waits for the recorder's end, and ends the recorder on demand. Returns the exit status."""
     recording, alive_at = False, 0.0
     while recorder.poll() is None:
         if not recording and _state(folder) == "recording":
@@ -209,7 +209,7 @@ def _state(folder: Path) -> object:
 
 
 def _end(recorder: subprocess.Popen[bytes]) -> None:
-    """Ends the recorder and what it runs, if it still runs: it writes what it has, and takes back what it changed."""
+    """Ends a running recorder and its command: the recorder writes its data and undoes its changes."""
     if recorder.poll() is None:
         recorder.terminate()
         with suppress(subprocess.TimeoutExpired):

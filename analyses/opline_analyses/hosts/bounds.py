@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""How sure the stages between two hosts are: their bounds, and both ways of a hop together, which need no clock.
+"""The precision of stages between two hosts: bounds, and the round trip of a hop, which needs no clock.
 
-Takes a run that is a cluster, with the temporary table ``counted`` of the ops that count.
+Takes a run of a cluster, with the temporary table ``counted`` of the counted ops.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def stage_bounds(run: Run) -> dict[str, int]:
-    """For each stage that begins on one host and ends on another: how far its mean and its percentiles may be from the
-    truth, in ns. The error is common to all ops, so it does not shrink with their number. Between a message's send and
-    its receive it is the first stage that ends on the thread that receives.
+    """For each stage that begins on one host and ends on another: the largest error of mean and percentiles, in ns. The
+    error is common to all ops, so the error does not shrink with their number. Between a message's send and receive,
+    the first stage that ends on the receiving thread counts.
     """
     rows = run.rows(
         f"""WITH first AS (
@@ -33,8 +33,8 @@ def stage_bounds(run: Run) -> dict[str, int]:
 
 
 def place_bounds(run: Run) -> dict[str, int]:
-    """The same for the ways between two hosts, by their names in opline_analyses.ops.places. A host's own time has the
-    bound of no clock.
+    """The same for the ways between two hosts, by their names in opline_analyses.ops.places. A host's own time has no
+    bound.
     """
     rows = run.rows(
         f"""SELECT sender || '{BETWEEN}' || receiver, max(bound_ns) FROM ({WAYS}) JOIN counted USING (op_id)
@@ -44,7 +44,7 @@ def place_bounds(run: Run) -> dict[str, int]:
 
 
 def both_ways(run: Run) -> list[BothWays]:
-    """Of the hops of the counted ops whose answer is known."""
+    """For the counted ops' hops with a known answer."""
     rows = run.rows(
         """SELECT parent_host, child_host, count(*), avg(both_ns), max(bound_ns) FROM hops JOIN counted USING (op_id)
            WHERE both_ns IS NOT NULL GROUP BY parent_host, child_host ORDER BY parent_host, child_host"""

@@ -60,8 +60,8 @@ PAIRS = (
 
 
 def _by(pairs: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """What each pair of hosts was aligned by: a row for the op model's messages, for TCP, and for pings. Which of
-    several contradict is not known.
+    """The evidence for each pair's alignment: a row for the op model's messages, for TCP, and for pings. Which evidence
+    contradicts is unknown.
     """
     for pair in pairs:
         found = []

@@ -9,12 +9,13 @@ from opline.errors import UsageError
 from opline.packages import how_to_install
 
 MOST = 10_000
-_HOST = re.compile(r"(?:[A-Za-z0-9_.:-]+@)?[A-Za-z0-9][A-Za-z0-9_.:-]*")  # no option of ssh: it begins with no hyphen
+# never an option of ssh: begins without a hyphen
+_HOST = re.compile(r"(?:[A-Za-z0-9_.:-]+@)?[A-Za-z0-9][A-Za-z0-9_.:-]*")
 _RANGE = re.compile(r"\[([0-9,-]+)\]")
 
 
 def nodes(text: str) -> list[str]:
-    """The hosts, in their order, each once. Raises UsageError."""
+    """The hosts, in order, each once. Raises UsageError."""
     found = _of_clustershell(text) if "@" in text and "[" not in text and text.startswith("@") else None
     if found is None:
         found = [host for part in _parts(text) for host in _expanded(part.strip(), text)]
@@ -29,7 +30,7 @@ def nodes(text: str) -> list[str]:
 
 
 def _parts(text: str) -> list[str]:
-    """What lies between the commas that are not in brackets."""
+    """The texts between commas outside of brackets."""
     found, within = [""], False
     for piece in re.split(r"([\[\],])", text):
         within = piece == "[" or (within and piece != "]")
@@ -66,10 +67,10 @@ def _of_clustershell(text: str) -> list[str]:
         ) from error
     try:
         return [str(host) for host in NodeSet(text)]
-    except Exception as error:  # of several kinds, and its configuration's
+    except Exception as error:  # several kinds, also from the configuration
         raise UsageError(f"--hosts {text}: {error}") from error
 
 
 def name_of(host: str) -> str:
-    """What a host is called in a cluster: without the user."""
+    """A host's name in a cluster: without the user."""
     return host.rpartition("@")[2]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DPI = 150
-MOST_POINTS = 20_000  # of one host; what lies between is drawn by its greatest bound
+MOST_POINTS = 20_000  # of one host; points left out are drawn by their greatest bound
 
 
 def plot_bounds(cluster: Path, path: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One other host: `opline record --serve` there, over the user's own ssh; its states, and the recording it sends."""
+"""One other host: `opline record --serve` there, over the user's own ssh; the host's states and recording."""
 
 from __future__ import annotations
 
@@ -26,11 +26,13 @@ SSH = (
     "ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10",
     "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3",
 )  # fmt: skip
-SILENT_S = 30.0  # the other end says something each second while it records
+SILENT_S = 30.0  # during a recording the other end sends a line each second
 
 
 class Remote:
-    """A host that is asked for a recording, or what it can do. ``failed``: why it has none, once that is known."""
+    """A host asked for a recording, or for its abilities. ``failed``: the reason for a missing recording, as soon as
+    known.
+    """
 
     def __init__(self, host: str, program: Sequence[str], request: dict[str, Any]) -> None:
         self.host, self.name = host, name_of(host)
@@ -52,12 +54,12 @@ class Remote:
         return self._out.fileno()
 
     def say(self, line: str) -> None:
-        """A line to the other end; if that is gone, it is known when it is read from."""
+        """Sends a line to the other end; a lost connection shows at the next read."""
         with suppress(BrokenPipeError):
             self._in.write(f"{line}\n".encode())
 
     def hear(self) -> None:
-        """Takes what has come. Call it when there is something."""
+        """Takes the received data. Call only with data ready."""
         more = os.read(self._out.fileno(), 1 << 16)
         self._heard_at = time.monotonic()
         if not more:
@@ -70,13 +72,13 @@ class Remote:
                 told = json.loads(line)
                 state = told["state"]
             except (ValueError, KeyError, TypeError):
-                continue  # what a shell's start-up file prints
+                continue  # output of a shell's start-up file
             self.states[state] = told
             if state in ("refused", "failed"):
                 self.failed = str(told.get("why"))
 
     def look(self) -> None:
-        """Notices that nothing came for long."""
+        """Notices a long silence."""
         if self.failed is None and "ended" not in self.states and time.monotonic() - self._heard_at > SILENT_S:
             self.failed = f"nothing was heard from it for {SILENT_S:.0f} s"
 
@@ -99,8 +101,8 @@ class Remote:
             self.failed = f"its recording did not arrive: {error}"
 
     def close(self, kill: bool = False) -> None:
-        """Lets the other end remove what it has, and waits for that. ``kill``: the connection ends at once, which the
-        other end notices.
+        """Lets the other end remove its files, and waits for the end. ``kill``: ends the connection at once; the other
+        end notices.
         """
         with suppress(OSError):
             self._in.close()
@@ -116,7 +118,7 @@ class Remote:
 
 
 def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, into: Path) -> None:
-    """A file or a folder below ``into``, of this user. Raises TarError for what a recording does not have."""
+    """A file or a folder below ``into``, with this user as owner. Raises TarError for any other member."""
     if not (member.isfile() or member.isdir()) or member.name.startswith("/") or ".." in member.name.split("/"):
         raise tarfile.TarError(f"{member.name!r} is no file of a recording")
     member.uid, member.gid, member.uname, member.gname = os.getuid(), os.getgid(), "", ""
@@ -125,7 +127,7 @@ def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, into: Path) -> None:
 
 
 def hear(remotes: Sequence[Remote], patience_s: float) -> None:
-    """Takes what comes from any of them, within so long."""
+    """Takes data from any of the hosts, within ``patience_s``."""
     listening = [one for one in remotes if one.failed is None]
     for one in select.select(listening, [], [], patience_s)[0]:
         one.hear()

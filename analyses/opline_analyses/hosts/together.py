@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""`opline record --hosts`: records on several hosts at once, brings the recordings home, and says what each did.
+"""`opline record --hosts`: records on several hosts at once, brings the recordings home, and reports each host's
+result.
 
-The first host runs the command. Each other host records before the command starts, and ends after its end. A signal
-while the command runs ends it and all recorders, and what they have comes home; a second one leaves all of it.
+The first host runs the command. Each other host records before the command starts, and ends after the command. A signal
+during the command ends the command and all recorders, and the recordings still come home; a second signal abandons
+everything.
 """
 
 from __future__ import annotations
@@ -28,8 +30,9 @@ _TICK_S = 0.2
 
 
 class Together(Value):
-    """What is wanted. ``arguments``: options of `opline record` on every host; ``attached``: those for hosts without a
-    command; ``commands``: what runs on other hosts than the first; ``leave``: a folder on each host, None: bring home.
+    """The user's wishes. ``arguments``: options of `opline record` on every host; ``attached``: options for hosts
+    without a command; ``commands``: commands on other hosts than the first; ``leave``: a folder on each host, None:
+    bring home.
     """
 
     hosts: Sequence[str]
@@ -42,8 +45,8 @@ class Together(Value):
 
 
 class Recorded(Value):
-    """Where each host's recording is, by the host's name; why others have none; the command's exit status, or 128 + n
-    where signal n has ended all of it.
+    """Each host's recording, by the host's name; the reasons for missing recordings; the command's exit status, or 128
+    + n after signal n.
     """
 
     places: dict[str, str]
@@ -53,7 +56,7 @@ class Recorded(Value):
 
 @contextmanager
 def _told_to_end() -> Iterator[list[int]]:
-    """The signal that has come, if one has: the next one is as without this."""
+    """Catches one signal; the next signal has its usual effect."""
     came: list[int] = []
     before = {number: signal.getsignal(number) for number in ENDING}
 
@@ -78,15 +81,15 @@ def _told_to_end() -> Iterator[list[int]]:
 
 
 def _request(wish: Together, host: str, command: list[str], peers: list[str] | None = None) -> dict[str, Any]:
-    """``peers``: where this host is to send pings; None: it answers to them."""
+    """``peers``: destinations of this host's pings; None: this host answers pings."""
     arguments = wish.arguments if command else [*wish.arguments, *wish.attached]
     leave = None if wish.leave is None else f"{wish.leave}/{host.rpartition('@')[2]}"
     return {"what": "record", "arguments": arguments, "command": command, "leave": leave, "peers": peers}
 
 
 def record_together(wish: Together, home: Path) -> Recorded:
-    """Records; recordings that come home are folders in ``home``, which is made. Raises OplineError where the first
-    host does not record: then nothing stays.
+    """Records; recordings come home into folders of ``home``, a new folder. Raises OplineError if the first host does
+    not record: then nothing stays.
     """
     unknown = set(wish.commands) - set(wish.hosts[1:])
     if unknown:
@@ -149,7 +152,7 @@ def _bring(wish: Together, remotes: Sequence[Remote], home: Path) -> Recorded:
             if one.failed is not None:
                 places.pop(one.name, None)
                 talk(f"{one.name}: {one.failed}.")
-            elif ended is not None and ended["status"] < 0:  # what it wrote until then is used
+            elif ended is not None and ended["status"] < 0:  # the data written until then is used
                 one.failed = f"signal {-ended['status']} ended its recorder: the recording is complete until then"
                 talk(f"{one.name}: {one.failed}.")
             for line in (ended or {}).get("lines", ()):
@@ -164,7 +167,7 @@ def _bring(wish: Together, remotes: Sequence[Remote], home: Path) -> Recorded:
 
 
 def examine(hosts: Sequence[str], program: list[str]) -> dict[str, dict[str, Any] | str]:
-    """What `opline doctor` says on each host, by name; or why that is not known."""
+    """The report of `opline doctor` on each host, by name; or the reason for a missing report."""
     remotes: list[Remote] = []
     try:
         remotes += [Remote(host, program, {"what": "doctor"}) for host in hosts]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Proposes an op model for a trace (`opline model infer`): rules that hold for any program. Names say nothing but begin
-and end, place and size.
+"""Proposes an op model for a trace (`opline model infer`) by rules for any program. Names only help to find begin and
+end, place and size.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from opline.errors import OplineError
 
 
 def infer(trace: Path, source: str | None = None) -> str:
-    """The model's text, with evidence and questions as comments. ``source``: what it is of, if not of the trace's name.
-    Raises OplineError where there is nothing to go by.
+    """The model's text, with evidence and questions as comments. ``source``: origin of the trace, if not the trace's
+    name. Raises OplineError without any evidence.
     """
     from opline_analyses.infer.events import read_events
     from opline_analyses.infer.keys import candidates

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Work that a thread does once for several ops: takes stitched events, gives the batches that show.
+"""Work of a thread done once for several ops: takes stitched events, gives the batches found.
 
-Between the events that a thread has of an op lie events without a key that it has fewer of than there are ops: what it
-does for all whose events lie around them.
+Between a thread's events of ops lie events without a key, fewer than the ops: the thread's work for all ops around
+these events.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from opline_analyses.infer.events import Event, Thread
 from opline_analyses.infer.ops import Stitched
 
-_SEVERAL = 0.1  # share of the times at which there are two ops and more
+_SEVERAL = 0.1  # share of the times with at least two ops
 _FEWER = 0.9
 
 
 @dataclass
 class Batch:
-    """``works``: in the order in which they come; the last closes it if there are several. ``opens`` may be absent."""
+    """``works``: in order; with several, the last closes the batch. ``opens`` may be absent."""
 
     name: str
     opens: str | None
@@ -32,16 +32,16 @@ class Batch:
 
     @property
     def own(self) -> list[str]:
-        """Its events that are no op's."""
+        """The batch's events without an op."""
         return self.works if self.opens is None else [self.opens, *self.works]
 
 
 def batches_of(stitched: Stitched, events: Sequence[Event], keyed: set[str]) -> list[Batch]:
-    """``keyed``: names of the events that carry a key."""
+    """``keyed``: names of the events with a key."""
     threads: dict[Thread, list[int]] = defaultdict(list)
     for number, event in enumerate(events):
         threads[event.thread].append(number)
-    around: dict[str, list[int]] = defaultdict(list)  # of each event without a key: how many ops lie around it
+    around: dict[str, list[int]] = defaultdict(list)  # for each event without a key: the numbers of ops around it
     places: dict[str, list[tuple[Thread, int]]] = defaultdict(list)
     ops: Counter[Thread] = Counter()
     for thread, numbers in threads.items():
@@ -78,7 +78,7 @@ def _is_work(name: str, seen: Sequence[int], places: dict[str, list[tuple[Thread
 def _spans(
     stitched: Stitched, events: Sequence[Event], numbers: Sequence[int], keyed: set[str]
 ) -> dict[int, tuple[int, int]]:
-    """Of each op the places of the thread's first and last event with its key."""
+    """For each op the places of the thread's first and last event with the op's key."""
     spans: dict[int, tuple[int, int]] = {}
     for at, number in enumerate(numbers):
         op = stitched.ops[number]
@@ -106,7 +106,7 @@ def _batch(
     events: Sequence[Event],
     keyed: set[str],
 ) -> Batch | None:
-    """What opens it, what joins it, and how many do."""
+    """The opening event, the joining event, and the number of members."""
     first = min(works, key=lambda name: next(n for numbers in threads for n in numbers if events[n].name == name))
     opens: Counter[str] = Counter()
     joins: Counter[str] = Counter()
@@ -138,6 +138,6 @@ def _batch(
 
 
 def common_word(names: Sequence[str]) -> str:
-    """The word that most of these events' names have."""
+    """The most frequent word in the names of these events."""
     words = Counter(word for name in names for word in dict.fromkeys(re.findall(r"[A-Za-z]+", name.partition(":")[2])))
     return next((word for word, n in words.most_common(1) if n > 1), "batch")

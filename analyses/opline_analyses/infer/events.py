@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The events of a trace as values, for whoever looks for rules in them: takes a path, gives events in order of time."""
+"""The events of a trace as values, for the search for rules: takes a path, gives events in order of time."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from opline.readers.front import choose, reader_wanted
 from opline.readers.trace import find_traces
 from opline.scratch import scratch
 
-MOST_EVENTS = 100_000  # of the application that are looked at, from its first one on
-PROBES = "probes"  # the channel of what opline's collector writes of a model's probes
+MOST_EVENTS = 100_000  # limit of the application's events, from the first one on
+PROBES = "probes"  # the channel of the events written by opline's collector for a model's probes
 _MOST_LINES = 1_000_000
 _OWN = ("block", "sched", "lttng_ust_statedump", "lttng_ust_tracelog", "lttng_ust_lib", "lttng_ust_dl")
 _LINE = re.compile(r"(\d+) (\S+) (\S+) cpu -?\d+ ([!-z|~]+): (\{.*)", re.DOTALL)
 _FIELD = re.compile(r'\b(\w++) = (?:(0x[0-9a-f]++)|(-?\d++)(?=[,\s}])|"((?:[^"\\]++|\\.)*+)")')
 
 _WHOLE = ("block:request", "block:bio", "block:thread")
-_QUEUED = 64  # among the flags of block:request: its time is that of its bio's Q
+_QUEUED = 64  # among the flags of block:request: the record's time is the Q of its bio
 
 Thread = tuple[str, int, int]  # host, process, thread
 
 
 class Event(NamedTuple):
-    """One event of an application, or a system call of one. Texts and integers alone are fields here."""
+    """One event of an application, or an application's system call. Only texts and integers are fields here."""
 
     ts_ns: int
     name: str
@@ -44,15 +44,15 @@ class Event(NamedTuple):
 
 
 class Events(NamedTuple):
-    """What was read: ``cut`` if the trace goes on after it. ``calls``: system calls, ``bios``: who queued one.
-    ``hex_fields``: those that the tracer shows as addresses.
+    """The events read: ``cut`` if the trace continues afterwards. ``calls``: system calls, ``bios``: queueing threads.
+    ``hex_fields``: fields shown as addresses by the tracer.
     """
 
     events: list[Event]
     calls: list[Event]
     bios: list[Event]
     hex_fields: frozenset[str]
-    probed: frozenset[str]  # providers whose events are a model's probes
+    probed: frozenset[str]  # providers of a model's probes
     cut: bool
 
 
@@ -62,11 +62,11 @@ class _Seen:
     probed: set[str] = field(default_factory=set)
     # of whole requests: host, kernel's number → pid, tid, name
     threads: dict[tuple[str, int], tuple[int, int, str]] = field(default_factory=dict)
-    left: int = MOST_EVENTS + 1  # of the application: lines are in order of time, and later ones are not looked at
+    left: int = MOST_EVENTS + 1  # of the application: lines are in order of time, and later lines are ignored
 
 
 def read_events(trace: Path) -> Events:
-    """The application's events and its system calls. Raises OplineError, TraceError."""
+    """The application's events and system calls. Raises OplineError, TraceError."""
     seen = _Seen()
     with scratch("infer") as folder:
         lines, cut = _printed(trace, "*:*", Path(folder) / "events")
@@ -113,9 +113,7 @@ def _printed(trace: Path, names: str, place: Path) -> tuple[Iterator[str], bool]
 
 
 def _begin_ns(trace: Path) -> int | None:
-    """When the recording was on, or its command began: block events may be there from seconds before. None: it says
-    nothing of that.
-    """
+    """The begin of the recording, or of its command: block events may begin seconds earlier. None: unknown."""
     try:
         begin = recording.load(trace)["command"]["begin_monotonic_ns"]
     except (OplineError, KeyError, TypeError):
@@ -129,7 +127,7 @@ def _lines(place: Path) -> Iterator[str]:
 
 
 def _parsed(line: str, seen: _Seen) -> Event | None:
-    """None for what is no event of an application."""
+    """None for a line without an application's event."""
     match = _LINE.match(line)
     if match is None:
         return None
@@ -144,7 +142,7 @@ def _parsed(line: str, seen: _Seen) -> Event | None:
         return None
     context, _, payload = groups.partition("}, {")
     fields = _fields(payload, seen.hexes)
-    if own:  # opline's collector's: the thread is in its fields
+    if own:  # an event of opline's collector: the thread is in the fields
         name, about = rest, _about(fields)
     else:
         about = _about_of(context)
@@ -162,7 +160,7 @@ def _parsed(line: str, seen: _Seen) -> Event | None:
 
 @lru_cache(1 << 16)
 def _about_of(context: str) -> tuple[int, int | None, str]:
-    """Of the text of an event's contexts, which mostly is that of an earlier event."""
+    """Thread and fields of an event's context text, mostly equal to an earlier event's text."""
     return _about(_fields(context, set()))
 
 
@@ -173,8 +171,8 @@ def _about(fields: dict[str, int | str]) -> tuple[int, int | None, str]:
 
 
 def _queued(ts_ns: int, host: str, kind: str, fields: dict[str, int | str], seen: _Seen) -> Event | None:
-    """The bio that a record of the block layer begins with (docs/internals/collectors.md). None: it was not queued
-    there, or the record says who a thread is.
+    """The bio at the begin of a block record (docs/internals/collectors.md). None: no Q in the record, or a record
+    about a thread.
     """
     get = partial(_number, fields)
     if kind == "thread":
@@ -200,7 +198,7 @@ def _fields(text: str, hexes: set[str]) -> dict[str, int | str]:
 
 
 def _number(fields: dict[str, int | str], *names: str) -> int | None:
-    """The first of these that is there."""
+    """The first existing integer of these fields."""
     for name in names:
         value = fields.get(name)
         if isinstance(value, int):

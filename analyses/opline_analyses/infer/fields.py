@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which fields a trace's events have. Takes a trace and names of events; gives the fields of the first of each."""
+"""The fields of a trace's events. Takes a trace and events' names; gives the fields of the first event of each name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ MOST = 100  # events: each is looked for from the trace's begin on
 
 
 def fields_of(trace: Path, names: list[str]) -> dict[str, frozenset[str]]:
-    """By event, the payload's and the context's; without events that are not shown by that name. Raises TraceError."""
+    """By event: fields of the payload and of the context; events not printed under the name are left out. Raises
+    TraceError.
+    """
     traces = find_traces(trace)
     found = {}
     with scratch("fields") as folder:

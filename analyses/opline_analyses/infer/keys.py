@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Fields whose values join events: takes events, gives key spaces with the evidence for each.
 
-A value names an op if between two events that begin with it the same events come the same number of times, whoever else
-is at work meanwhile. What a field means is not known from its name, but for places and sizes, which name no op.
+A value names an op if the same events come the same number of times between two begins with the value, regardless of
+other work meanwhile. A field's name does not tell its meaning, except for places and sizes: these name no op.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from itertools import pairwise
 from opline_analyses.infer.events import Event, Thread
 from opline_analyses.infer.unnamed import Slot, Uses, is_numbered, same_values
 
-VPID = "vpid"  # the context, as a field that every event has
-#: Share of the events of a key that come as often between two begins as they mostly do, if no begin follows another.
+VPID = "vpid"  # the context, as a field of every event
+#: Share of a key's events with the typical number of events between two begins, if no begin follows another.
 REGULAR = 0.8
-_ADDRESS_REGULAR = 0.6  # of an address, which is a name of something anyway
-_TAG_REGULAR = 0.99  # of a small number, which may be anything
-_SEEN = 0.05  # share of the steps to another thread, or of the episodes that overlap on one, from which on they do so
-_SHARED = 1.2  # pairs of a number and whose it is, per number, from which on the number alone is not enough
+_ADDRESS_REGULAR = 0.6  # for an address: a name of something anyway
+_TAG_REGULAR = 0.99  # for a small number: may be anything
+_SEEN = 0.05  # least share of the steps to another thread, or of the overlapping episodes on one thread
+_SHARED = 1.2  # pairs of number and owner per number; from here on the number alone is not enough
 _FEW = 3
 _POINTER_FROM = 1 << 24  # smaller numbers are not addresses
 _LARGE_FROM = 1 << 20
 _MANY = 20
-_OFTEN = 0.1  # share of the firsts from which on a class begins something
+_OFTEN = 0.1  # share of the firsts; from here on a class begins something
 _PLACE = re.compile(
     r"(^|_)(off|offset|pos|sector|lba|block|addr|len|length|size|bytes|count|nr|n|num_bytes)(_|$)", re.A
 )
 BEGINS = re.compile(r"(^|[_:])(begin|start|send|submit|enter|entry|queue|enqueue|recv|receive|request|open)", re.A)
-#: What says how something went, or of which kind it is, is nobody's name either.
+#: A result or a kind names nothing either.
 _STATE = re.compile(
     r"(^|_)(ret|retval|result|res|status|error|errno|err|flags?|type|mode|level|version|state)(_|$)", re.A
 )
 PLACE_NAMES, LENGTH_NAMES = ("off", "offset", "pos"), ("len", "length", "size", "bytes", "count")
-#: The best evidence first: addresses, numbers that count up, those of processes, numbers that hardly ever come again.
+#: The best evidence first: addresses, numbers counting up, numbers of processes, numbers that hardly ever repeat.
 KINDS = ("address", "counter", "process", "number", "text", "small")
 
 Value = tuple[int | str, ...]
@@ -45,29 +45,29 @@ Value = tuple[int | str, ...]
 
 @dataclass
 class Space:
-    """A key space that is proposed: per event name the fields that carry it."""
+    """A proposed key space: per event name the fields with the key."""
 
     name: str
     uses: dict[str, tuple[str, ...]]
     kind: str
     scope: str = "process"
     starts: set[str] = field(default_factory=set)
-    chains: list[list[int]] = field(default_factory=list)  # events of one value, in order, by number
-    episodes: list[list[int]] = field(default_factory=list)  # the same, cut where one begins
+    chains: list[list[int]] = field(default_factory=list)  # numbers of the events of one value, in order
+    episodes: list[list[int]] = field(default_factory=list)  # the same, cut at each begin
     regular: float = 0.0
-    crossing: float = 0.0  # share of pairs of neighbours that are of different threads
-    interleaved: int = 0  # episodes in which another one's event came
-    woven: int = 0  # episodes within which on one thread another one began that went on longer
+    crossing: float = 0.0  # share of neighbouring pairs on different threads
+    interleaved: int = 0  # episodes interrupted by another episode's event
+    woven: int = 0  # episodes with another episode begun inside, on the same thread, and ended later
     values: int = 0
-    soft: set[str] = field(default_factory=set)  # of the starts those that come again within an episode
+    soft: set[str] = field(default_factory=set)  # the starts that repeat within an episode
 
     @property
     def joins(self) -> bool:
-        """It joins events of several threads, or tells apart what is under way on one."""
+        """The key joins events of several threads, or separates overlapping work on one thread."""
         return self.crossing >= _SEEN or self.woven >= max(1, _SEEN * len(self.episodes))
 
     def key_of(self, event: Event) -> tuple[object, ...] | None:
-        """What the event's op is known by, None if it does not say."""
+        """The key of the event's op, None without a key."""
         found = tuple(event.thread[1] if f == VPID else event.fields.get(f) for f in self.uses[event.name])
         if None in found or (found in ((0,), ("",)) and self.kind != "counter"):
             return None
@@ -75,7 +75,7 @@ class Space:
 
 
 def candidates(events: Sequence[Event], hexes: frozenset[str]) -> list[Space]:
-    """Those that pass as keys, best first. None of them is proven to be needed."""
+    """The possible keys, best first. Whether a key is needed is decided later."""
     fields = [*_by_name(events), *same_values(events, _joined)]
     found = [Space(name, uses, _kind(events, uses, hexes)) for name, uses in fields]
     found += _processes(events)
@@ -91,7 +91,7 @@ def candidates(events: Sequence[Event], hexes: frozenset[str]) -> list[Space]:
 
 
 def _by_name(events: Iterable[Event]) -> Iterator[tuple[str, dict[str, tuple[str, ...]]]]:
-    """Fields that several kinds of events have."""
+    """Fields common to several kinds of events."""
     where: dict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
     for event in events:
         for name in event.fields:
@@ -103,7 +103,7 @@ def _by_name(events: Iterable[Event]) -> Iterator[tuple[str, dict[str, tuple[str
 
 
 def _joined(uses: Uses, events: Sequence[Event]) -> float:
-    """How regularly the values join events of several threads, or tell apart what is under way on one; 0: not."""
+    """How regularly the values join events of several threads, or separate work on one thread; 0: not at all."""
     space = Space("", uses, _kind(events, uses, frozenset()))
     return space.regular if _judged(space, events) and space.joins else 0.0
 
@@ -137,7 +137,7 @@ def _kind(events: Iterable[Event], uses: Uses, hexes: frozenset[str]) -> str:
 
 
 def _processes(events: Sequence[Event]) -> Iterator[Space]:
-    """Fields of one process that hold the number of another, whose own events are there."""
+    """Fields of one process with the number of another process of the trace."""
     pids = {event.thread[1] for event in events} - {0}
     told: dict[Slot, set[int]] = defaultdict(set)
     wrong: Counter[Slot] = Counter()
@@ -164,7 +164,7 @@ def _processes(events: Sequence[Event]) -> Iterator[Space]:
 
 
 def _of_other_names(events: Sequence[Event], known: Iterable[Space]) -> Iterator[Space]:
-    """Fields of different names with the same values: addresses, and large numbers that are many."""
+    """Fields of different names with the same values: addresses, and many large numbers."""
     sets: dict[str, set[int | str]] = defaultdict(set)
     classes: dict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
     for event in events:
@@ -182,8 +182,8 @@ def _of_other_names(events: Sequence[Event], known: Iterable[Space]) -> Iterator
 
 
 def _companions(space: Space, events: Sequence[Event]) -> None:
-    """A number that counts up from a small one is somebody's own: who that is, is in a field that goes with it
-    everywhere and of which there are few values.
+    """A number counting up from a small value belongs to an owner: the owner is a field always present beside the
+    number, with few values.
     """
     carriers = {f for use in space.uses.values() for f in use}
     if space.kind != "counter" or len(carriers) > 1:
@@ -201,7 +201,7 @@ def _companions(space: Space, events: Sequence[Event]) -> None:
         if alone and len(pairs) < _SHARED * values:
             continue  # within one process the number is enough
         if len(classes) < len(space.uses) * len({p[1] for p in pairs}):
-            continue  # not each of its values is in every event
+            continue  # some values are missing in some events
         if _kinds(mine, name, other) >= 0.9 * _kinds(mine, name):  # as a size of questions and of answers would not be
             chosen.append(other)
     order = list(mine[0].fields)
@@ -210,7 +210,7 @@ def _companions(space: Space, events: Sequence[Event]) -> None:
 
 
 def _kinds(events: Iterable[Event], *names: str) -> float:
-    """In how many kinds of events a value of these fields is, in the mean."""
+    """The mean number of kinds of events per value of these fields."""
     kinds: dict[tuple[int | str, ...], set[str]] = defaultdict(set)
     for event in events:
         kinds[tuple(event.fields[name] for name in names)].add(event.name)
@@ -218,7 +218,7 @@ def _kinds(events: Iterable[Event], *names: str) -> float:
 
 
 def _judged(space: Space, events: Sequence[Event]) -> bool:
-    """Whether its values are exclusive; fills in how they come."""
+    """Whether the values are exclusive; fills in the evidence."""
     scopes = ("global",) if space.kind == "process" else ("process", "global")
     best: Space | None = None
     for scope in scopes:
@@ -237,7 +237,7 @@ def _judged(space: Space, events: Sequence[Event]) -> bool:
         return True
     if space.kind == "small" and any(_is_state(f) for use in space.uses.values() for f in use):
         return False
-    if space.values < 2:  # one value says nothing
+    if space.values < 2:  # a single value proves nothing
         return False
     if space.kind == "small" and (not space.interleaved or space.regular < _TAG_REGULAR):
         return False
@@ -246,7 +246,7 @@ def _judged(space: Space, events: Sequence[Event]) -> bool:
 
 
 def _chains(space: Space, events: Sequence[Event], names: set[str]) -> list[list[int]]:
-    """Of each value the events with these names, where there are several kinds of them."""
+    """For each value the events with these names, for values with several kinds of events."""
     chains: dict[object, list[int]] = defaultdict(list)
     for number, event in enumerate(events):
         if event.name in names and (key := space.key_of(event)) is not None:
@@ -255,14 +255,14 @@ def _chains(space: Space, events: Sequence[Event], names: set[str]) -> list[list
 
 
 def _measure(space: Space, events: Sequence[Event]) -> None:
-    """Where its episodes begin, how regular they are, and whether they overlap."""
+    """Finds the begins of episodes, their regularity, and overlaps."""
     space.values = len(space.chains)
     space.starts = _starts(space, events)
     space.episodes = []
     usual_length = sorted(map(len, space.chains))[len(space.chains) // 2]
     for chain in space.chains:
         if space.kind == "counter" and len(chain) <= _FEW * usual_length:
-            space.episodes.append(chain)  # its values do not come again so soon
+            space.episodes.append(chain)  # values do not repeat so soon
             continue
         cut = [n for n, i in enumerate(chain) if events[i].name in space.starts and _begins(space, events, chain, n)]
         cut = cut if cut and cut[0] == 0 else [0, *cut]
@@ -295,7 +295,7 @@ def _measure(space: Space, events: Sequence[Event]) -> None:
 
 
 def _woven(space: Space, events: Sequence[Event]) -> int:
-    """What lies within another one, as locks do that are held at once, the thread alone could tell."""
+    """The thread alone could tell nested episodes apart, such as locks held together."""
     on: dict[Thread, list[tuple[int, int]]] = defaultdict(list)
     for episode in space.episodes:
         mine: dict[Thread, tuple[int, int]] = {}
@@ -307,18 +307,18 @@ def _woven(space: Space, events: Sequence[Event]) -> int:
 
 
 def _begins(space: Space, events: Sequence[Event], chain: Sequence[int], at: int) -> bool:
-    """An event that may begin one does not do so right after another of its name and thread (a retry)."""
+    """An event repeated by name and thread (a retry) begins no episode."""
     return at == 0 or events[chain[at]].name != events[chain[at - 1]].name
 
 
 def _starts(space: Space, events: Sequence[Event]) -> set[str]:
-    """Names of the events with which values come up: those that come first, and those that come after the same ones."""
+    """Names of the events that introduce values: the first events, and the events after the same events."""
     firsts = Counter(events[chain[0]].name for chain in space.chains)
     most = max(firsts.values())
     starts = {name for name, n in firsts.items() if n >= max(_OFTEN * len(space.chains), 0.2 * most)}
     counts = Counter(events[i].name for chain in space.chains for i in chain)
     if len(space.chains) < _MANY and min(counts.values()) >= _FEW * len(space.chains):
-        # Few values that live long: what was under way when the trace began came first. What begins comes once.
+        # Few values that live long: the trace began in the middle of their work. A begin comes only once.
         rare = {name for name, n in counts.items() if n <= 1.2 * min(counts.values())}
         begin = sorted(name for name in rare if BEGINS.search(name))[:1]
         if not starts & rare and begin and not any(BEGINS.search(name) for name in starts):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Ops that wait until a log is written as far as their record: takes findings, gives the two events that say so.
+"""Ops that wait until a log is written up to their record: takes findings, gives the two events of this wait.
 
-Some event of an op tells a position that it needs; another event, of whichever thread writes, how far it gets, which
-never falls. The op goes on only when the second has reached the first.
+An event of an op tells the needed position; another event, of any writing thread, tells the reached position, which
+never falls. The op continues only after the second position has reached the first.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from opline_analyses.infer.unnamed import is_numbered
 
 _MOSTLY = 0.9
 _RISES = 0.95
-_LEAST = 10  # times that it is seen
+_LEAST = 10  # number of occurrences
 
 
 @dataclass
 class Log:
     """``needs`` and ``reaches``: an event and its field. ``done``: the next event of the writer's thread. ``goes_on``:
-    the op's first event after the log is as far. ``among``: a field that says which log. ``reached``: in how many of
-    ``times`` it was as far before the op ended, ``others`` by another op's thread.
+    the op's first event after the log reached the position. ``among``: the field that identifies the log. ``reached``:
+    how often, of ``times``, the position was reached before the op's end; ``others``: by another op's thread.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Log:
 
 
 def logs_of(spaces: Sequence[Space], stitched: Stitched, events: Sequence[Event]) -> list[Log]:
-    """Of key spaces that proved to be none those that are two ends of a scale."""
+    """Among the rejected key spaces, the pairs with needed and reached positions."""
     found: list[Log] = []
     for space in spaces:
         uses = [(event, use[0]) for event, use in space.uses.items()]
@@ -85,7 +85,7 @@ def _log(needs: tuple[str, str], reaches: tuple[str, str], stitched: Stitched, e
     counts = Counter(event.name for event in events)
     goes_on = min(common, key=lambda name: (counts[name] - counts[needs[0]], name))
     if counts[goes_on] > 1.1 * counts[needs[0]]:
-        return None  # it says nothing of this wait
+        return None  # the event tells nothing about this wait
     done = _next(writes, events)
     names = [needs[0], reaches[0], goes_on, *([done] if done else [])]
     both = set.intersection(*({*events[n].fields} for n in (*asks, *writes))) - {needs[1], reaches[1]}
@@ -96,7 +96,7 @@ def _log(needs: tuple[str, str], reaches: tuple[str, str], stitched: Stitched, e
 
 
 def _next(writes: Sequence[int], events: Sequence[Event]) -> str | None:
-    """What the thread passes next after each of them, always."""
+    """The event that always follows each of these events on the thread."""
     follow: Counter[str] = Counter()
     waiting: dict[object, bool] = defaultdict(bool)
     mine = set(writes)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What the ops of a trace would be if these key spaces were its keys: takes events and spaces, gives each event's op.
+"""The ops of a trace if these key spaces were the keys: takes events and spaces, gives each event's op.
 
-A space's first event makes an op, or is on the way of one that another space knows: the one that its thread works for.
-An event with a key is its op's, one without a key is the op's that its thread was at last.
+A space's first event begins an op, or belongs to the op of another space: the current op of the thread. An event with a
+key belongs to the key's op, an event without a key to the thread's last op.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from itertools import pairwise
 from opline_analyses.infer.events import Event, Thread
 from opline_analyses.infer.keys import VPID, Space
 
-_BACK = 64  # events of a thread that are looked at for what it worked for
+_BACK = 64  # limit of a thread's earlier events searched for the thread's op
 _MOSTLY = 0.6
-_SELDOM = 0.05  # episodes of a key, of those of the one that has most: fewer are no op's
+_SELDOM = 0.05  # episodes of a key, compared with the key of most episodes: with fewer, the key has no ops
 
 
 @dataclass
 class Links:
-    """Where a space's ops come from: the space whose op its first event's thread was at (None: an op begins there)."""
+    """The origin of a space's ops: the space of the thread's op at the first event (None: an op begins there)."""
 
     parent: dict[str, Space | None] = field(default_factory=dict)  # by the name of the first event
-    votes: dict[str, tuple[int, int]] = field(default_factory=dict)  # how often it was so, of how often
+    votes: dict[str, tuple[int, int]] = field(default_factory=dict)  # how often this was so, and of how many
 
 
 @dataclass
 class Stitched:
-    """``ops``: of each event its op's number, or None; ``sure`` where a key says it. ``events_of``: of each op its
-    events, in order.
+    """``ops``: each event's op number, or None; ``sure`` if a key proves the op. ``events_of``: each op's events, in
+    order.
     """
 
     ops: list[int | None]
@@ -39,10 +39,10 @@ class Stitched:
     events_of: list[list[int]]
     links: Links
     begins: set[str]
-    roots: set[str]  # events with which a key that an op begins with comes up
+    roots: set[str]  # events that introduce the first key of an op
 
     def add(self, number: int, op: int | None, *, sure: bool) -> None:
-        """The next event's op; ``sure``: it begins there, or a key names it."""
+        """Adds the next event with its op; ``sure``: an op begins there, or a key names the op."""
         self.ops.append(op)
         self.sure.append(sure)
         if op is not None:
@@ -50,7 +50,7 @@ class Stitched:
 
 
 def links_of(spaces: Sequence[Space], events: Sequence[Event]) -> Links:
-    """Finds the parent of each space at each of its first events."""
+    """Finds the parent of each space at each of the space's first events."""
     first_of: dict[str, set[str]] = defaultdict(set)
     of: dict[str, set[str]] = defaultdict(set)
     for space in spaces:
@@ -82,7 +82,7 @@ def _last_key(
     first_of: Mapping[str, set[str]],
     of: Mapping[str, set[str]],
 ) -> tuple[set[str], int] | None:
-    """The spaces of the last event with a key that the thread has passed, and that event."""
+    """The spaces of the thread's last event with a key, and this event."""
     at = before[number]
     for _ in range(_BACK):
         if at < 0:
@@ -101,7 +101,7 @@ def _choose(
     by_name: Mapping[str, Space],
     first_of: Mapping[str, set[str]],
 ) -> None:
-    """Those first where the parent goes on afterwards; none that would make a space its own ancestor."""
+    """Parents that continue afterwards come first; a parent that would make a space its own ancestor is left out."""
     wanted = []
     for name, seen in votes.items():
         for (parent, goes_on), n in seen.items():
@@ -128,7 +128,7 @@ def _lasts(space: Space, events: Sequence[Event]) -> set[int]:
 
 
 def _before(events: Sequence[Event]) -> list[int]:
-    """Of each event the one before it on its thread, -1 if there is none."""
+    """For each event the event before on the same thread, -1 without one."""
     last: dict[Thread, int] = {}
     found = []
     for number, event in enumerate(events):
@@ -146,10 +146,10 @@ def stitch(
     visitors: Collection[str] = (),
     early: Mapping[str, str] | None = None,
 ) -> Stitched:
-    """``nobodys``: events without an op of their own (a batch's). ``ends``: events after which an op is over, some only
-    with these values of a field. ``begins``: where an op begins without a key. ``visitors``: events with a key that a
-    thread passes for another's op, and goes on with its own. ``early``: of an event with which a key comes up the one
-    before it, where the op begins.
+    """``nobodys``: events without an own op (a batch's). ``ends``: events that end an op, some only with these values
+    of a field. ``begins``: events that begin an op without a key. ``visitors``: events with a key of another op, after
+    which the thread continues its own op. ``early``: for an event that introduces a key, the event before, if the op
+    begins there.
     """
     ends, early = dict(ends or {}), dict(early or {})
     links = links_of(spaces, events)
@@ -180,14 +180,14 @@ def stitch(
         else:
             op = current.get(event.thread)
         if op in over and _of_the_process(keys):
-            op = None  # it is at something else
+            op = None  # the thread works for something else
         done.add(number, op, sure=op is not None and (bool(finding) or event.name in begins))
         if event.name not in nobodys and not (event.name in visitors and op != current.get(event.thread)):
             current[event.thread] = op
         if op is not None:
             known.update((key, op) for _, key in keys)
             if event.name in ends and _ends(event, ends[event.name]):
-                over.add(op)  # but for threads that are at it still
+                over.add(op)  # except for threads still working for the op
                 current[event.thread] = None
     return done
 
@@ -213,7 +213,7 @@ def _ends(event: Event, which: tuple[str, list[int | str]] | None) -> bool:
 
 
 def needed(space: Space, so_far: Stitched) -> bool:
-    """Whether the space joins events that nothing joins yet, and does not join what is known to be apart."""
+    """Whether the space joins events not joined yet, without joining events known to be separate."""
     joined = new = apart = 0
     for episode in space.episodes:
         for a, b in pairwise(episode):
@@ -228,15 +228,15 @@ def needed(space: Space, so_far: Stitched) -> bool:
 
 
 def chosen(candidates: Sequence[Space], events: Sequence[Event]) -> tuple[list[Space], list[Space]]:
-    """The spaces that are needed, best first, and those that say nothing new."""
+    """The needed spaces, best first, and the spaces without new information."""
     taken: list[Space] = []
     rest = []
     so_far = stitch([], events)
     most = max((len(space.episodes) for space in candidates), default=0)
     for space in candidates:
         if len(space.episodes) < _SELDOM * most or (taken and not space.joins):
-            useful = False  # on one thread the thread is enough, where something else joins threads
-        elif space.kind == "process" and taken:  # it joins what no value of a field is in
+            useful = False  # on one thread the thread is enough, if another key joins threads
+        elif space.kind == "process" and taken:  # the process joins events that no field's value joins
             useful = any(use == (VPID,) for use in space.uses.values())
         else:
             useful = needed(space, so_far)

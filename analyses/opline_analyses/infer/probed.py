@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The probes that a recording was made with: what a model proposed for it has to declare, too.
+"""The probes of a recording: a model proposed for the recording must declare these probes, too.
 
-Takes a recording's folder, gives the probes of its model if that is still the one that recorded.
+Takes a recording's folder, gives the probes of its model, unless the model has changed since the recording.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from opline.paths import recorded_model
 from opline_analyses.infer.events import Event
 from opline_analyses.infer.unnamed import is_numbered
 
-_ADDRESS = 1 << 32  # an integer that is never below may be one
+_ADDRESS = 1 << 32  # an integer always at or above may be an address
 _FEW = 4  # so many values are listed
 
 
 class Probed(NamedTuple):
-    """The model's probes, what it knows of variables, and which of its probes were too hot."""
+    """The model's probes, its facts about variables, and the probes that were too hot."""
 
     model: Model
     refused: Sequence[Mapping[str, Any]]
 
 
 def probes_of(trace: Path) -> Probed | None:
-    """None: it is no recording with probes, or its model is not there any more, or another one by now."""
+    """None: a recording without probes, or with a missing or changed model."""
     try:
         document = recording.load(trace)
         model = load_model(recorded_model(trace, document["model"]["argument"]))
@@ -44,7 +44,7 @@ def probes_of(trace: Path) -> Probed | None:
 
 
 def table(probed: Probed, used: Collection[str], events: Sequence[Event]) -> Iterator[str]:
-    """The lines of ``[probes]``: those of ``used`` events, the others as comments."""
+    """The lines of ``[probes]``: probes of ``used`` events; other probes as comments."""
     probes = probed.model.probes
     programs = [probe.program for probe in probes if probe.program]
     program = max(sorted(set(programs)), key=programs.count, default="")
@@ -73,13 +73,13 @@ def table(probed: Probed, used: Collection[str], events: Sequence[Event]) -> Ite
 
 
 def _variables(probes: Sequence[Probe]) -> list[ProbeField]:
-    """Of each variable that the model says more of than its name one field."""
+    """For each variable with more facts in the model than the name, one field."""
     paths = [path for probe in probes for field in probe.fields for path in field.paths()]
     return list({path.variable: path for path in paths if path.variable and (path.builds or path.compared)}.values())
 
 
 def _question(probe: Probe, events: Sequence[Event]) -> Iterator[str]:
-    """Fields that were plain numbers: those that look as addresses do, of what? Of the others what they were."""
+    """Comments on fields with plain numbers: a question about possible addresses, and the values of the others."""
     plain = [f.name for f in probe.fields if not (f.offsets or f.type or f.plus or f.variable)]
     mine = [event.fields for event in events if event.name == probe.event] if plain else []
     values = {name: [value for f in mine if isinstance(value := f.get(name), int)] for name in plain}
@@ -95,7 +95,7 @@ def _question(probe: Probe, events: Sequence[Event]) -> Iterator[str]:
 
 
 def _range(values: Sequence[int]) -> str:
-    """What a field was."""
+    """A summary of a field's values."""
     different = sorted(set(values))
     if len(different) == 1:
         return f"always {different[0]}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What each event would be in a model: takes events and key spaces, gives roles, thread rules and their evidence."""
+"""The role of each event in a model: takes events and key spaces, gives roles, thread rules and their evidence."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from opline_analyses.infer.ops import Stitched, stitch
 from opline_analyses.infer.visits import early_of, visitors_of
 
 _ALWAYS, _SOMETIMES = 0.9, 0.05
-_RACE = 0.02  # share of the ops in which another thread was faster, from which on no stage is cut there
+_RACE = 0.02  # share of the ops with a faster other thread; from here on no stage is cut there
 _CALLS = ("pread64", "pwrite64", "fsync", "fdatasync")
 
 
 @dataclass
 class Seen:
-    """How often an event came, of those in ops how often it was its thread's first and last of the op."""
+    """Counts of an event: in all, in ops, and as its thread's first and last event of the op."""
 
     count: int = 0
     in_ops: int = 0
     first: int = 0
     last: int = 0
-    bios: int = 0  # how often its thread queued a bio before its next event
-    overtaken: int = 0  # the op's event before it in time is another thread's
-    ops: int = 0  # in how many ops it came
+    bios: int = 0  # how often the thread queued a bio before its next event
+    overtaken: int = 0  # how often another thread's event came right before in the op
+    ops: int = 0  # number of ops with the event
 
 
 @dataclass
 class Findings:
-    """All that is known of a trace's ops."""
+    """All facts about a trace's ops."""
 
     trace: Events
     spaces: list[Space]
@@ -46,18 +46,19 @@ class Findings:
     stitched: Stitched
     seen: dict[str, Seen]
     ends: dict[str, int]  # names, and how many ops end there
-    end_values: dict[str, tuple[str, list[int | str]]] = field(default_factory=dict)  # which of several it is
+    # the field that tells the last of several ends
+    end_values: dict[str, tuple[str, list[int | str]]] = field(default_factory=dict)
     calls: dict[str, int] = field(default_factory=dict)  # system calls in ops
     visitors: frozenset[str] = frozenset()  # with a key of another's op, in passing
 
     @property
     def keyed(self) -> set[str]:
-        """Names of events that carry a key."""
+        """Names of events with a key."""
         return {name for space in self.spaces for name in space.uses}
 
 
 def find(trace: Events, spaces: list[Space], rest: list[Space], pair: tuple[str, str] | None) -> Findings:
-    """``pair``: what begins and what ends an op by their names, for where no key is."""
+    """``pair``: the events whose names mean begin and end of an op, for a trace without keys."""
     events = trace.events
     by_name = {pair[0]} if pair else set()
     early = early_of(events, stitch(spaces, events, begins=by_name))
@@ -86,7 +87,7 @@ def find(trace: Events, spaces: list[Space], rest: list[Space], pair: tuple[str,
 def _ends(
     whole: Stitched, events: Sequence[Event], spaces: Sequence[Space], visitors: frozenset[str]
 ) -> dict[str, int]:
-    """The last event with a key that the op began with, and what its thread passes after it."""
+    """The last event with the op's first key, and the following events of its thread."""
     roots = [space for space in spaces if space.starts & whole.roots and space.kind != "process"]
     roots = roots or [space for space in spaces if space.starts & whole.roots]
     names = {name for space in roots for name in space.uses} - visitors
@@ -103,7 +104,7 @@ def _ends(
     wanted = [name for name, n in lasts.most_common() if n >= _SOMETIMES * total]
     sets = [{events[n].name for n in numbers} for numbers in whole.events_of]
     ends: list[str] = []
-    for name in wanted:  # of two that race for the last place in the same ops the first one is the end
+    for name in wanted:  # among two events that race for the last place in the same ops, the first is the end
         mine = [passed for passed in sets if name in passed]
         if sum(bool(passed & set(ends)) for passed in mine) < 0.5 * len(mine):
             ends.append(name)
@@ -111,7 +112,7 @@ def _ends(
 
 
 def _which(whole: Stitched, events: Sequence[Event], ends: dict[str, int]) -> dict[str, tuple[str, list[int | str]]]:
-    """Of ends that come several times in an op: the field that tells the last one."""
+    """For ends repeated within an op: the field that tells the last one."""
     found = {}
     for end in ends:
         last: dict[str, Counter[int | str]] = defaultdict(Counter)
@@ -164,7 +165,7 @@ _ByTid = dict[int, tuple[list[int], list[int]]]
 
 
 def _by_tid(events: Sequence[Event]) -> _ByTid:
-    """Of each thread the times and the numbers of its events."""
+    """For each thread the times and the numbers of its events."""
     found: _ByTid = defaultdict(lambda: ([], []))
     for number, event in enumerate(events):
         times, numbers = found[event.thread[2]]
@@ -180,7 +181,7 @@ def _last_before(by_tid: _ByTid, call: Event) -> int | None:
 
 
 def _calls(found: Findings, by_tid: _ByTid) -> dict[str, int]:
-    """System calls whose thread worked for an op by its last event before."""
+    """System calls of threads that worked for an op at their last event before."""
     inside: Counter[str] = Counter()
     for call in found.trace.calls:
         name = call.name.removeprefix("syscall_entry_")
@@ -204,7 +205,7 @@ def thread_rule(found: Findings, name: str) -> tuple[str | None, str]:
         return None, ""
     first, last = about.first / about.in_ops, about.last / about.in_ops
     keyed = name in found.keyed or name in found.stitched.begins
-    if about.bios >= _SOMETIMES * about.in_ops:  # it goes on, at least with these
+    if about.bios >= _SOMETIMES * about.in_ops:  # the thread continues to work, at least with these events
         if keyed:
             return "switch", f"its thread queued bios after it, {about.bios} in {about.in_ops} times"
         return None, ""
@@ -216,7 +217,7 @@ def thread_rule(found: Findings, name: str) -> tuple[str | None, str]:
 
 
 def is_aside(found: Findings, name: str) -> bool:
-    """In some ops another thread went on before it."""
+    """In some ops another thread continued before this event."""
     about = found.seen[name]
     leaves = about.in_ops and about.last >= _ALWAYS * about.in_ops
     return bool(leaves) and name not in found.ends and about.overtaken >= max(1, _RACE * about.in_ops)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A model of what runs (`opline model infer --pid`): all that its programs offer is recorded for some seconds.
+"""A model of a running program (`opline model infer --pid`): records everything offered by the program for some
+seconds.
 
-Nothing is started anew; what was placed and recorded is gone when this returns. Takes a PID, gives the model's text.
+No program is restarted; all probes and the recording are gone at the end. Takes a PID, gives the model's text.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ _MOST_BYTES = 256 << 20
 
 
 def infer_running(pid: int, functions: str | None, duration_s: float, budget: float, say: Callable[[str], None]) -> str:
-    """The model's text. ``functions``: a glob of those to probe besides. ``budget``: what hits may cost, a share of a
-    processor's time. Raises OplineError.
+    """The model's text. ``functions``: a glob of functions to probe as well. ``budget``: limit of the cost of hits, a
+    share of a processor's time. Raises OplineError.
     """
     files = {path: None for one in attach.targets([pid], []) if (path := program_of(one)) is not None}
     if not files:
@@ -58,7 +59,7 @@ def infer_running(pid: int, functions: str | None, duration_s: float, budget: fl
         return infer(run, next(iter(files)).name)
 
 
-#: What the model may need to find an op's block requests.
+#: Events that the model may need to find an op's block requests.
 _CALLS = [
     f"syscall_{half}_{name}" for name in ("pread64", "pwrite64", "fsync", "fdatasync") for half in ("entry", "exit")
 ]

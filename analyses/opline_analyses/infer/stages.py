@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Names for the time between two points: takes findings, gives stages, each with how often it came, and its mean."""
+"""Names for the time between two points: takes findings, gives stages, each with count and mean."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from opline_analyses.infer.rules import Findings, is_aside
 
-_SHARE = 0.02  # of the ops that pass it
+_SHARE = 0.02  # of the ops that pass the stage
 _WORDS = (
     "begin", "start", "started", "enter", "entry", "open", "enqueue", "end", "done", "finish", "finished", "exit",
     "leave", "return", "close", "dequeue",
@@ -30,7 +30,7 @@ class Proposed(NamedTuple):
 
 
 def stages_of(found: Findings) -> list[Proposed]:
-    """Those that have a better name than their two ends: two halves of one thing, and hand-overs between threads."""
+    """Stages with a better name than the two ends: two halves of one thing, and hand-overs between threads."""
     events = found.trace.events
     spans: dict[tuple[str, str], list[int]] = defaultdict(list)
     crossing: dict[tuple[str, str], list[bool]] = defaultdict(list)  # per time: whether to another process
@@ -65,7 +65,7 @@ def _rest(name: str) -> str:
 
 
 def _thing(pair: tuple[str, str]) -> str:
-    """What both names say, if they differ only in which half it is."""
+    """The common part of both names, if only the half differs."""
     first, last = (re.sub(r"_+", " ", _HALVES.sub("", name.partition(":")[2])).strip() for name in pair)
     if first == last:
         return first

@@ -18,7 +18,7 @@ from opline_analyses.infer.stages import stages_of
 from opline_analyses.infer.unnamed import what_is_it
 
 _WIDTH = 120
-_RARELY = 0.2  # an event that is in an op less often is left out
+_RARELY = 0.2  # an event in a lower share of ops is left out
 _CALL_POINTS = {
     "pread64": 'io = { in_flight = "begin", offset = "pos", length = "count", direction = "read", file_by = "fd" }',
     "pwrite64": 'io = { in_flight = "begin", offset = "pos", length = "count", direction = "write", file_by = "fd" }',
@@ -159,7 +159,7 @@ class Writer:
             and about.last >= 0.5 * about.in_ops
             and event not in found.end_values
         ):
-            rule = None  # its thread does not work for the op
+            rule = None  # the thread does not work for the op
         for batch in found.batches:
             if event == batch.joins:
                 fields.append(f'batch = {{ join = "{batch.name}" }}')
@@ -174,7 +174,7 @@ class Writer:
             fields.append("aside = true")
             notes.append(f"another thread was at it already {about.overtaken} times")
         if rule == "switch" and not any(field.startswith(("role", "key", "bind")) for field in fields):
-            rule = None  # its thread is at the op already
+            rule = None  # the thread already works for the op
         if rule and not end:
             fields.append(f'thread = "{rule}"')
             notes.append(why)
@@ -202,7 +202,7 @@ class Writer:
             yield f'{name} = {{ {said}, role = "{"end?" if again else "end"}"{leave} }}'
 
     def _of_log(self, event: str) -> list[str]:
-        """What the event does for an op that needs a log to be written so far, and why."""
+        """The batch rule of an event for an op waiting for a log, and the reason."""
         for log in self.found.logs:
             among = f', among = "{log.among}"' if log.among else ""
             if event == log.needs[0]:
@@ -221,7 +221,7 @@ class Writer:
         return []
 
     def _keyed(self, event: str) -> tuple[list[str], list[str]]:
-        """Its role, keys and what it tells of the op."""
+        """Role, keys and the op's facts in the event."""
         found = self.found
         here = [space for space in found.spaces if event in space.uses]
         fields: list[str] = []
@@ -245,7 +245,7 @@ class Writer:
         about = found.seen[event]
         finds = [s for s in here if event not in s.starts]
         if finds and all(s.kind == "process" for s in finds) and about.first < 0.05 * about.in_ops:
-            finds = []  # its thread is at the op already
+            finds = []  # the thread already works for the op
         binds = [s for s in here if event in s.starts]
         if finds:
             fields.append(f"key = {_list([self._use(space, event) for space in finds])}")
@@ -258,7 +258,7 @@ class Writer:
         return fields, notes
 
     def _object(self, event: str) -> Iterator[str]:
-        """A text that says what the op is about, and how many bytes of it."""
+        """A text field that may name the op's object, and the field of the size."""
         mine = [e for e in self.found.trace.events if e.name == event]
         texts = Counter(f for e in mine for f, v in e.fields.items() if isinstance(v, str))
         for field, n in texts.items():
@@ -272,7 +272,8 @@ class Writer:
     def _rest(self, event: str) -> str:
         return event.partition(":")[2]
 
-    # -- What lies around them -----------------------------------------------------------------------------------------
+    # -- The parts of the model around the points
+    # ------------------------------------------------------------------------
 
     def _batches(self) -> Iterator[str]:
         automatic = []
@@ -293,7 +294,7 @@ class Writer:
             yield ""
 
     def _places(self) -> Iterator[str]:
-        """Points that name bytes: whether these are of the file or device, nothing says."""
+        """Points with bytes: the trace does not tell whether these are bytes of the file or of the device."""
         for event in self.names:
             fields = next(e.fields for e in self.found.trace.events if e.name == event)
             place = next((f for f in fields if f in PLACE_NAMES), None)
@@ -338,18 +339,18 @@ class Writer:
 
 
 def _ended(found: Findings, space: Space) -> bool:
-    """The op ends with an event that has the value: it is free again."""
+    """The op ends with an event that has the value: the value is free again."""
     return any(name in space.uses for name in found.ends)
 
 
 def _fields(space: Space) -> tuple[str, ...]:
-    """The space's own: what most of its events have."""
+    """The space's own field: the most frequent field among its events."""
     uses = Counter(use for use in space.uses.values() if use != (VPID,))
     return uses.most_common(1)[0][0]
 
 
 def _space_names(spaces: Sequence[Space]) -> dict[str, str]:
-    """A space is called as its first field; spaces of the same name are numbered."""
+    """A space has the name of its first field; spaces with the same name are numbered."""
     found: dict[str, str] = {}
     for space in spaces:
         base = re.sub(r"\W", "_", space.name)
@@ -359,7 +360,7 @@ def _space_names(spaces: Sequence[Space]) -> dict[str, str]:
 
 
 def _point_names(found: Findings) -> dict[str, str]:
-    """Points by their event's name, in the order in which ops pass them."""
+    """Points by their event's name, in the order of their passes."""
     order: dict[str, tuple[float, int]] = {}
     places: dict[str, list[float]] = {}
     for passed in found.stitched.events_of:

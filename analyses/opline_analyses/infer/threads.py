@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where no field names an op: the two events between which a thread works for one."""
+"""Ops of a trace without a key field: the two events between which a thread works for an op."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from opline_analyses.infer.events import Event
 
 
 def pair_of(events: Sequence[Event]) -> tuple[str, str]:
-    """By their names, if two of them begin and end the same thing, on one thread; else the event that threads wait
-    longest for, and the one before it. Raises OplineError if there is only one kind of event.
+    """By name, if two events mean begin and end on one thread; else the event with the longest waits of threads, and
+    the event before. Raises OplineError with only one kind of event.
     """
     nexts: dict[str, Counter[str]] = defaultdict(Counter)
     waits: dict[str, list[int]] = defaultdict(list)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Fields that are only numbered (arg1, ret: nobody has said what a probe's arguments are): what is the same in several
-events, by its values alone.
+"""Fields with only a number as name (arg1, ret: a probe's arguments without declared meaning): finds fields of several
+events with the same meaning, by values alone.
 
-The same number says nothing there: arg2 is one thing in one event and another thing in the next. Two are the same if
-they mostly have the same values, these come regularly, and go from thread to thread or lie within each other on one.
+Equal numbers prove nothing here: arg2 differs from event to event. Two fields have the same meaning if their values are
+mostly the same, come regularly, and go from thread to thread or are nested on one thread.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from itertools import combinations
 from opline_analyses.infer.events import Event
 
 _NUMBERED = re.compile(r"arg\d+|ret", re.A)
-_FEW = 3  # different values, from which on they can say anything
+_FEW = 3  # different values; with fewer, values prove nothing
 _SAME = 0.5  # share of the values of the larger of the two
-_LISTED = 6  # events that are named
+_LISTED = 6  # limit of listed events
 _LOOKED_AT = 500  # events of the rarest name
-_TRIED = 10  # so many others that are alike by chance, and it is a number as there are many
-_WORSE = 0.02  # so much less regular is a group with fields that belong to it
-_EVERYWHERE = 40  # in so many fields is what everything may be: 0, 1, an error's number
+_TRIED = 10  # number of similar pairs by chance before a plain number counts as one of many
+_WORSE = 0.02  # allowed loss of regularity for a larger group
+_EVERYWHERE = 40  # number of fields; a value in more fields is common everywhere: 0, 1, an error's number
 
 Slot = tuple[str, str]  # event, field
 Uses = dict[str, tuple[str, ...]]
@@ -31,12 +31,12 @@ Uses = dict[str, tuple[str, ...]]
 
 @cache
 def is_numbered(field: str) -> bool:
-    """Its name says only which argument it is."""
+    """The name is only the number of an argument."""
     return _NUMBERED.fullmatch(field) is not None
 
 
 def what_is_it(uses: Uses) -> str | None:
-    """The question of what a key is that only numbered fields carry."""
+    """The question about the meaning of a key with only numbered fields."""
     carriers = [(field, event.partition(":")[2]) for event, use in uses.items() for field in use if is_numbered(field)]
     if not carriers:
         return None
@@ -48,8 +48,8 @@ def what_is_it(uses: Uses) -> str | None:
 def same_values(
     events: Sequence[Event], joined: Callable[[Uses, Sequence[Event]], float]
 ) -> Iterator[tuple[str, Uses]]:
-    """Names, and per event the field: one for each thing that several events have. ``joined``: how regularly fields
-    join the events that have them, 0 if they do not.
+    """Names, and per event the field: one for each meaning found in several events. ``joined``: how regularly fields
+    join the events, 0 if not.
     """
     values: dict[Slot, set[int | str]] = defaultdict(set)
     of_name: dict[str, list[int]] = defaultdict(list)
@@ -77,7 +77,7 @@ def same_values(
 
 
 def _groups(alike: dict[tuple[Slot, Slot], float], regular: Callable[[set[Slot]], float]) -> list[set[Slot]]:
-    """Fields that join events two by two; then those that do so with the others only, as one begin of several does."""
+    """Fields that join events in pairs; then fields that do so only with the others, such as one begin of several."""
     groups: dict[Slot, set[Slot]] = {}
     failed: Counter[Slot] = Counter()
     for one, other in sorted(alike, key=lambda pair: (-alike[pair], pair)):
@@ -100,7 +100,7 @@ def _groups(alike: dict[tuple[Slot, Slot], float], regular: Callable[[set[Slot]]
 
 
 def _alike(values: dict[Slot, set[int | str]]) -> dict[tuple[Slot, Slot], float]:
-    """Pairs of different events' fields, and the share of their values that both have."""
+    """Pairs of fields of different events, and the share of common values."""
     holders: dict[int | str, list[Slot]] = defaultdict(list)
     for slot, seen in values.items():
         for value in seen:
@@ -114,7 +114,7 @@ def _alike(values: dict[Slot, set[int | str]]) -> dict[tuple[Slot, Slot], float]
 
 
 def _one_each(group: set[Slot], alike: dict[tuple[Slot, Slot], float], order: Sequence[str]) -> Uses:
-    """Of an event with several of the fields the one that is most like the others; in the order of the events."""
+    """For an event with several of the fields, the field most similar to the others; in the order of the events."""
     best: dict[str, tuple[float, str]] = {}
     for name, field in sorted(group):
         like = sum(share for pair, share in alike.items() if (name, field) in pair and group.issuperset(pair))

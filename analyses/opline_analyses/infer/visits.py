@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where a thread is at two ops at once, or at one before its key is known: takes events, gives such events' names."""
+"""Threads with two ops at once, or with an op before its key is known: takes events, gives the names of such events."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from opline_analyses.infer.ops import Stitched, stitch
 
 _ALWAYS = 0.95
 _MOSTLY = 0.6
-_SAMPLE = 20_000  # events by which it is tried what explains more
+_SAMPLE = 20_000  # sample of events for the test of explanations
 _BETTER = 0.02
 
 
 def early_of(events: Sequence[Event], stitched: Stitched) -> dict[str, str]:
-    """Of an event with which a key comes up the one right before it, if it always is, and threads pass it first of all:
-    there the op begins, before its key is there.
+    """For an event that introduces a key: the event right before, if always the same, and the first event of threads.
+    Such an op begins before its key is known.
     """
     before: dict[str, Counter[str | None]] = defaultdict(Counter)
     first: dict[str, list[bool]] = defaultdict(list)
-    last: dict[Thread, tuple[str, bool]] = {}  # the thread's event before, and whether it was its first one
+    # the thread's event before, and whether this was the thread's first event
+    last: dict[Thread, tuple[str, bool]] = {}
     met: set[tuple[Thread, str]] = set()
     for event in events:
         name, was_first = last.get(event.thread, (None, False))
@@ -42,8 +43,8 @@ def early_of(events: Sequence[Event], stitched: Stitched) -> dict[str, str]:
 
 
 def visitors_of(spaces: Sequence[Space], events: Sequence[Event], early: Mapping[str, str]) -> frozenset[str]:
-    """Events with a key after which their thread goes on with what it was at: those of which more of the events without
-    a key come once per op then.
+    """Events with a key after which their thread continues with its earlier op: events for which more of the keyless
+    events then come once per op.
     """
     some = events[:_SAMPLE]
     keyed = {name for space in spaces for name in space.uses}
@@ -61,7 +62,7 @@ def visitors_of(spaces: Sequence[Space], events: Sequence[Event], early: Mapping
 
 
 def _once(stitched: Stitched, events: Sequence[Event], keyed: set[str]) -> float:
-    """The share of the events without a key that are the only ones of their name in an op."""
+    """The share of keyless events that are the only event of their name in an op."""
     total = sum(event.name not in keyed for event in events)
     once = 0
     for passed in stitched.events_of:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""The views of block I/O while it happens: records come in, settled I/Os go through the same SQL and engine."""
+"""Views of current block I/O: records come in, settled I/Os go through the same SQL and engine as a run."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Rows one by one in the order in which they are due, each once: also where all of them come anew from the first.
+"""Rows one by one, in the order of their due times, each once: also if all rows come again from the first.
 
-A row is due when it ends; a stage, which is known with its op, when that ends. Kept are those that are due lately:
-whatever was due before has been shown.
+A row is due at its end; a stage is known with its op, and due at the op's end. Only rows due recently are kept: earlier
+rows have been shown.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 class Due:
-    """``add`` what has been settled, ``take`` what is due. Rows of io_log, each with the time at which it is due."""
+    """``add`` settled rows, ``take`` due rows. Rows of io_log, each with its due time."""
 
     def __init__(self) -> None:
         self._waiting: list[tuple[int, dict[str, Any]]] = []
-        self._until_ns = 0  # what was due before has been taken
+        self._until_ns = 0  # rows due before have been taken
         self._again_ns = 0  # and has come once already
         self._taken = self._taken_before = 0
         self._come_again = 0
 
     def add(self, rows: Iterable[tuple[int, dict[str, Any]]]) -> None:
-        """What has been settled, in any order."""
+        """Settled rows, in any order."""
         for at_ns, row in rows:
             if at_ns < self._again_ns:
                 self._come_again += 1
@@ -32,7 +32,7 @@ class Due:
                 self._waiting.append((at_ns, row))
 
     def take(self, until_ns: int | None = None) -> list[dict[str, Any]]:
-        """Those that are due before, in order; None: all."""
+        """The rows due before ``until_ns``, in order; None: all rows."""
         if until_ns is None:
             due, self._waiting = self._waiting, []
         else:
@@ -50,5 +50,5 @@ class Due:
 
     @property
     def never_due(self) -> int:
-        """How many came only when all came anew, among others that had been taken."""
+        """The number of rows missing before all rows came again."""
         return max(0, self._come_again - self._taken_before)

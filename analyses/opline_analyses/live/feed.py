@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""From records of the BPF ring to rows: a core of its own that is never finished until the end.
+"""From records of the BPF ring to rows: a separate core, finished only at the end.
 
-Gives what a run's table `requests` would have: the requests that have been settled since the last look, and those that
-are under way. Nothing is kept here: memory is what is in flight.
+Gives the rows of a run's table `requests`: requests settled since the last look, and requests in flight. Keeps nothing
+else: memory grows only with the requests in flight.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Feed:
         return self.ring.processes
 
     def finish(self) -> None:
-        """Nothing more comes: what is under way is settled as not completed."""
+        """The end of the records: requests in flight are settled as not completed."""
         self._core.finish()
 
     def losses(self) -> dict[str, int]:
@@ -54,10 +54,10 @@ class Feed:
         return from_core(json.loads(self._core.summary()), {})
 
     def settled(self) -> Tables:
-        """The requests that have been settled since the last time."""
+        """The requests settled since the last call."""
         return self._rows.take(self._core)
 
     def under_way(self) -> Tables:
-        """The requests that are not settled. Take the settled ones before."""
+        """The unsettled requests. Take the settled requests before."""
         self._core.show_open()
         return self._rows.take(self._core)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`opline live hist`: a histogram for each interval, and that of all of them."""
+"""`opline live hist`: a histogram for each interval, and one of all intervals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Hist(Intervals):
-    """In every layout that a run's histogram has."""
+    """In every layout of a run's histogram."""
 
     def __init__(self, args: argparse.Namespace, settled: Snapshot, under_way: Snapshot) -> None:
         if args.compat:
@@ -68,7 +68,7 @@ class Hist(Intervals):
         return (b"\n" if apart else b"") + formed(args, found, begins)
 
     def summary(self) -> bytes:
-        """All intervals as one, where that is not what the last one has said."""
+        """All intervals as one, unless the last interval already showed the same."""
         args = self.args
         if self._as_iolatency:
             return b"\nEnding tracing...\n"

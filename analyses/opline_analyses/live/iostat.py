@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`opline live iostat`: a row for each interval, or for each device, or another group, in it."""
+"""`opline live iostat`: a row per interval, or per device (or another group) and interval."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from opline_analyses.intervals.intervals import Batch, Cells
     from opline_analyses.live.snapshot import Snapshot
 
-MOST_HELD = 1 << 18  # I/Os whose begins and ends are in memory, of one interval
+MOST_HELD = 1 << 18  # limit of begins and ends of I/Os in memory, per interval
 
 
 class Iostat(Intervals):
-    """Queue and utilisation are of what was settled and of what is under way: all that were there."""
+    """Queue and utilisation count settled I/Os and I/Os in flight."""
 
     def __init__(self, args: argparse.Namespace, settled: Snapshot, under_way: Snapshot) -> None:
         self.style, self.by = iostat.style_of(args)
-        if self.style != "dtrace":  # as iostat's await, and BPF has these events
+        if self.style != "dtrace":  # as in iostat's await; BPF has these events
             args.start, args.end = args.start or "getrq", args.end or "end"
         if self.by is not None and args.latency:
             raise UsageError("--latency is not known of I/Os that are under way: leave it out, or record first.")
@@ -64,18 +64,18 @@ class Iostat(Intervals):
                 part.add(batch)
 
     def close_until(self, until_ns: int) -> Iterator[bytes]:
-        """See View. In a long interval, what is known of its begin is summed."""
+        """See View. In a long interval, the known first part is summed."""
         yield from super().close_until(until_ns)
         for rows, part in zip(self._present, self._parts, strict=True):
             if part.held > MOST_HELD:
                 part.sum_until(until_ns, self._others(rows, until_ns))
 
     def _others(self, rows: io_filter.Rows, at_ns: int) -> Iterator[Batch]:
-        """Those that are under way, as if they ended then."""
+        """The I/Os in flight, as if ended at ``at_ns``."""
         return io_filter.batches(self.under_way, _as_if_ended(rows, at_ns), self.by)
 
     def rows_in(self, index: int, cells: Cells) -> list[Row]:
-        """The rows of an interval that is over."""
+        """The rows of a finished interval."""
         series, end_ns = self.series(index), self.grid.begin_ns(index + 1)
         both = zip(self._present, self._parts, strict=True)
         parts = [part.with_more(self._others(rows, end_ns)) for rows, part in both]
@@ -98,14 +98,14 @@ class Iostat(Intervals):
         return shown if begins or self.style == "dtrace" else b"\n" + shown
 
     def summary(self) -> bytes:
-        """Its rows have no sum; what they do not show is said."""
+        """The rows have no sum; I/Os not in the rows are reported."""
         if self.style == "dtrace" and self.others:
             talk(f"{self.others} flushes and discards are neither reads nor writes: --style linux has them in o/s.")
         return b""
 
 
 def _as_if_ended(rows: io_filter.Rows, at_ns: int) -> io_filter.Rows:
-    """Rows that have begun and not ended, as if they had then."""
+    """Rows begun and not ended, as if ended at ``at_ns``."""
     sql = f"""SELECT * REPLACE (greatest(coalesce(end_ns, {at_ns}), begin_ns) AS end_ns,
                                 CASE WHEN begin_ns IS NULL THEN 'not begun' END AS why) FROM ({rows.source.sql})"""
     return rows.replaced(source=Source(**vars(rows.source) | {"sql": sql}))

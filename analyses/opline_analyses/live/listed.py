@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`opline live log` and `outliers`: I/Os, ops or stages one by one, as they complete."""
+"""`opline live log` and `outliers`: I/Os, ops or stages one by one, at completion."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Log(View):
-    """A line for each I/O, op or stage, when it has completed."""
+    """A line for each completed I/O, op or stage."""
 
     def __init__(self, args: argparse.Namespace, settled: Snapshot, under_way: Snapshot) -> None:
         if args.sort != "time":
@@ -39,7 +39,7 @@ class Log(View):
         self._begun = False
 
     def again(self) -> None:
-        """See View. What was shown stays."""
+        """See View. Shown lines stay."""
         self._due.again()
         self.left_out = {}
 
@@ -67,7 +67,7 @@ class Log(View):
 
 
 def _when_due(settled: Snapshot, rows: io_filter.Rows) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows that have been settled, each with the time at which it is due: a stage is known when its op ends."""
+    """The settled rows, each with its due time: a stage is known at the end of its op."""
     ends: dict[int, int] = {}
     if rows.source.name == "stages":
         ends = dict(settled.rows(f"SELECT op_id, end_ns - {rows.zero_ns} FROM ops WHERE end_ns IS NOT NULL"))
@@ -76,7 +76,7 @@ def _when_due(settled: Snapshot, rows: io_filter.Rows) -> Iterator[tuple[int, di
 
 
 def tell_never_due(due: Due, one: str) -> None:
-    """On standard error, what came too late to be shown."""
+    """Reports rows that came too late for the view, on standard error."""
     if due.never_due:
         talk(f"{count_of(due.never_due, one)} came too late to be shown: a recording that is kept has them (--keep).")
 
@@ -118,7 +118,7 @@ class Outliers(Intervals):
         self._due.add(_when_due(self.settled, self._slow_rows))
 
     def close_until(self, until_ns: int) -> Iterator[bytes]:
-        """See View. What is slow in the interval that goes on is said at once."""
+        """See View. Slow I/Os of the current interval are reported at once."""
         yield from super().close_until(until_ns)
         yield self._warnings(self._due.take(until_ns - self.zero_ns))
 

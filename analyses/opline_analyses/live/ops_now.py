@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The ops of an interval, for `opline top --model`: classes, stages, the slowest ops, and one of them with its stages.
+"""The ops of an interval, for `opline top --model`: classes, stages, the slowest ops, and one op with its stages.
 
-Takes what has been settled, as it comes; gives values and lines. p99 is that of a bucket 0.8 % wide, its largest value.
+Takes settled rows as they come; gives values and lines. p99 is the largest value of a bucket 0.8 % wide.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _APART = "\x1f"  # between class and stage
 
 @dataclass(slots=True)
 class OpsNow:
-    """Of one interval: per class its ops and their 99th percentile, per stage what it took, and the slowest ops."""
+    """One interval: per class the ops and their 99th percentile, per stage the time, and the slowest ops."""
 
     classes: dict[str, tuple[Cell, int]] = field(default_factory=dict)
     stages: dict[tuple[str, str], Cell] = field(default_factory=dict)  # by class and stage
     slowest: list[dict[str, Any]] = field(default_factory=list)
 
     def of(self, meant: Callable[[str], bool]) -> tuple[Cell, dict[str, int]]:
-        """Of the classes that are meant: all their ops, and what each stage took of them, ns."""
+        """For the chosen classes: all ops, and the time of each stage, ns."""
         every, times = Cell(), dict[str, int]()
         for name, (cell, _) in self.classes.items():
             if meant(name):
@@ -62,7 +62,7 @@ class OpsNow:
 
 
 def p99(histogram: Mapping[int, Cell]) -> int:
-    """The largest value of the bucket that has it."""
+    """The largest value of the bucket with the percentile."""
     count = whole(histogram).count
     rank, seen = -(-99 * count // 100), 0
     for bucket in sorted(histogram):
@@ -73,7 +73,7 @@ def p99(histogram: Mapping[int, Cell]) -> int:
 
 
 class OpsTally:
-    """``take`` what has been settled, ``close`` an interval."""
+    """``take`` settled rows, ``close`` an interval."""
 
     def __init__(self, args: argparse.Namespace, run: Snapshot, grid: Grid) -> None:
         """``args``: the filters of ops."""
@@ -90,7 +90,7 @@ class OpsTally:
 
     @property
     def late(self) -> int:
-        """Ops that were counted in a later interval than that of their end."""
+        """Ops counted in an interval later than their end."""
         return self._by_class.late
 
     def take(self, run: Snapshot) -> None:
@@ -106,7 +106,7 @@ class OpsTally:
         _add_stages(run, [op for op in self._slowest if "stages" not in op])
 
     def close(self, index: int) -> OpsNow:
-        """An interval that is over. Intervals before it are forgotten."""
+        """A finished interval. Earlier intervals are forgotten."""
         until_ns = self.grid.begin_ns(index + 1)
         classes = by_group(_of(self._by_class, index))
         stages: dict[tuple[str, str], Cell] = {}
@@ -124,7 +124,7 @@ class OpsTally:
 
 
 def slowest_of(found: Sequence[dict[str, Any]], step_ns: int, most: int) -> list[dict[str, Any]]:
-    """Of each interval's rows, by ``end_ns``, the slowest ones of each class."""
+    """The slowest rows of each class, per interval of ``end_ns``."""
     kept: dict[tuple[int, str | None], int] = {}
     slow = []
     for row in sorted(found, key=lambda row: -row["latency_ns"]):
@@ -140,7 +140,9 @@ def _of(tally: Tally, index: int) -> Cells:
 
 
 def _stages_at_the_end() -> io_sources.Source:
-    """Stages, each at the end of its op: so an interval has all stages of its ops, and their times sum to the ops'."""
+    """Stages, each at the end of its op: an interval then has all stages of its ops, and the times sum to the ops'
+    latency.
+    """
     of = io_sources.stages()
     sql = f"""SELECT s.id, o.end_ns - (s.end_ns - s.begin_ns) AS begin_ns, o.end_ns, o.end_ns AS seen_ns,
                      s.dev, s.rwbs, s.kind, s.bytes, s.sector, s.tid, s.comm, s.pid, s.op_id, s.class,
@@ -150,7 +152,7 @@ def _stages_at_the_end() -> io_sources.Source:
 
 
 def _add_stages(run: Snapshot, ops: list[dict[str, Any]]) -> None:
-    """To each op its stages in order of time: name, kind, length."""
+    """Adds to each op its stages in order of time: name, kind, length."""
     by_id: dict[int, list[tuple[str, str, int]]] = {op["op_id"]: op.setdefault("stages", []) for op in ops}
     if not by_id:
         return
@@ -161,7 +163,7 @@ def _add_stages(run: Snapshot, ops: list[dict[str, Any]]) -> None:
 
 
 def class_lines(now: OpsNow, length_s: float, key: str, meant: Callable[[str], bool], most: int) -> list[str]:
-    """A row per class; ``key`` orders them: latency is the mean, name the name, all else the rate."""
+    """A row per class; ``key``: order by mean latency, by name, or by rate (all other keys)."""
     keys = {"latency": lambda row: -(row[1][0].mean or 0), "name": lambda row: row[0]}
     found = sorted(
         (row for row in now.classes.items() if meant(row[0])), key=keys.get(key, lambda row: -row[1][0].count)
@@ -171,7 +173,7 @@ def class_lines(now: OpsNow, length_s: float, key: str, meant: Callable[[str], b
 
 
 def stage_lines(now: OpsNow, meant: Callable[[str], bool], most: int) -> list[str]:
-    """A row per stage, the largest share of the ops' mean first; what no stage claims is one of them."""
+    """A row per stage, the largest share of the ops' mean first; the time in no stage is a row as well."""
     every, times = now.of(meant)
     times[_REST] = every.total - sum(times.values())
     found = sorted(((name, ns) for name, ns in times.items() if ns), key=lambda row: (-row[1], row[0]))
@@ -183,7 +185,7 @@ def stage_lines(now: OpsNow, meant: Callable[[str], bool], most: int) -> list[st
 
 
 def slow_lines(slowest: Sequence[dict[str, Any]], most: int) -> list[str]:
-    """The slowest ops, with their numbers, and where each was longest."""
+    """The slowest ops, numbered, each with its longest stage."""
     rows = []
     for number, op in enumerate(slowest[:most], 1):
         stage, _, ns = max(op["stages"], key=lambda part: part[2], default=("", "", 0))
@@ -193,7 +195,7 @@ def slow_lines(slowest: Sequence[dict[str, Any]], most: int) -> list[str]:
 
 
 def op_lines(op: dict[str, Any], most: int) -> list[str]:
-    """One op with its stages, in so many lines at most."""
+    """One op with its stages, in at most ``most`` lines."""
     size = f", {op['bytes']} bytes" if op["bytes"] else ""
     found = [f"{op['class'] or '?'}  {io_steps.who(op)}{size}: {duration(op['latency_ns'])}"]
     stages = list(op["stages"])

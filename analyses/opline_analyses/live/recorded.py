@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Looking on with a model: `opline record` as a child, into a folder that is removed in the end or into a named one,
-and what has come of its recording by now as rows. Memory is what is in flight; the recording grows on the disk.
+"""A live view with a model: `opline record` as a child, into a temporary or a named folder; the recording's rows so
+far. Memory grows only with ops in flight; the recording grows on the disk.
 """
 
 from __future__ import annotations
@@ -52,37 +52,35 @@ MOST_TRIES = 5
 
 
 class Asked(Value):
-    """What is recorded: options of `opline record`."""
+    """The recorded things: options of `opline record`."""
 
     model: str
     options: Sequence[str] = ()
     directory: Path | None = None  # None: removed in the end
-    alone: Sequence[str] = TABLES  # of these tables the rows of the recorded programs alone count
+    alone: Sequence[str] = TABLES  # in these tables only rows of the recorded programs count
 
 
 class RecordingFeed:
-    """A recording that goes on: ``step`` now and then. See Source for the rest; ``anew`` counts new beginnings, after
-    which all rows come again, from the first.
+    """A running recording: call ``step`` now and then. See Source for the rest; ``anew`` counts new beginnings: after
+    each, all rows come again from the first.
     """
 
     def __init__(self, path: Path, model: str | None = None, alone: Sequence[str] = TABLES) -> None:
-        """``alone``: tables of which the population's rows alone are given, where the recording tells of one. Raises
-        OplineError.
-        """
+        """``alone``: tables that give only rows of the population, if the recording has one. Raises OplineError."""
         self._rows = CoreRows(TABLES)
         self._pending: list[Tables] = []
         self.following = Following(path, self, model, TABLES)
         self.first_ns: int | None = None
         self._finished = False
         self._alone = alone
-        self.population: Population | None = None  # as far as it is known
+        self.population: Population | None = None  # as far as known
         self.processes: dict[int, int] = {}
-        self.lost = 0  # events that the tracer discarded, as far as they are known
+        self.lost = 0  # events discarded by the tracer, as far as known
         self._sum_at = 0.0
 
     @property
     def anew(self) -> int:
-        """How often it has begun anew."""
+        """Number of new beginnings."""
         return max(0, self.following.anew)
 
     def clear(self) -> None:
@@ -94,7 +92,7 @@ class RecordingFeed:
         self._pending.append(self._rows.take(core))
 
     def step(self, over: bool = False) -> bool:
-        """What has come; whether there may be rows. ``over``: the recording is. Raises OplineError."""
+        """Takes new data; returns whether there may be rows. ``over``: the recording has ended. Raises OplineError."""
         found = self.following.step(over)
         unknown = self.first_ns is None or self.population is None
         if found and (unknown or over or time.monotonic() >= self._sum_at):
@@ -114,7 +112,7 @@ class RecordingFeed:
 
     @property
     def until_ns(self) -> int | None:
-        """See Source: an op that has ended waits for stragglers."""
+        """See Source: an ended op waits for late events."""
         until_ns = self.following.until_ns
         return until_ns if until_ns is None or self._finished else until_ns - self.following.model.linger_ns
 
@@ -133,7 +131,7 @@ class RecordingFeed:
         return self._mine(self._rows.take(self.following.core))
 
     def _mine(self, tables: Tables) -> Tables:
-        """Without the rows of other programs. A stage's op is settled with it."""
+        """The tables without rows of other programs. A stage's op settles with the stage."""
         if self.population is None or not self._alone:
             return tables
         only = dict.fromkeys(TABLES, "population")
@@ -170,11 +168,11 @@ class RecordingStream(Stream):
         self.behind_s: float | None = None
 
     def rest(self) -> None:
-        """The recording is over: what is left of it."""
+        """Shows the rest of an ended recording."""
         tries = 0
         while tries < MOST_TRIES and not (self.view is not None and self.view.done):
             if not self._look(over=True):
-                tries += 1  # it begins anew, or there is nothing
+                tries += 1  # a new beginning, or no data
             elif not self.feed.following.behind:
                 return
 
@@ -200,7 +198,7 @@ class RecordingStream(Stream):
         return found
 
     def _state(self) -> str:
-        """How it stands, in a few words."""
+        """The state of the recording, in a few words."""
         ended = self.feed.following.recording.get("tracing_ended")
         parts = ["no event yet" if self.behind_s is None else f"{self.behind_s:.1f} s behind"]
         parts += [f"{count_of(self.feed.lost, 'event')} lost"] if self.feed.lost else []
@@ -218,9 +216,9 @@ def watch_recorded(view_of: ViewOf, wish: Wish, write: Callable[[bytes], None], 
         stream = _attend(view_of, write, place, wish, child, signals, asked.alone)
         goes_on = child.poll() is None and signals.ending is None
         done = stream is not None and stream.view is not None and stream.view.done
-        done = done or (goes_on and bool(wish.command))  # the time of the view is over, that of the command is not
+        done = done or (goes_on and bool(wish.command))  # the view's time is over, the command's time is not
         if child.poll() is None and not wish.command:
-            child.send_signal(signal.SIGINT)  # how a recording of what runs is ended
+            child.send_signal(signal.SIGINT)  # the signal that ends a recording of running processes
         if stream is not None and done:
             stream.end()
         if goes_on and wish.command:
@@ -259,7 +257,7 @@ def _attend(
     signals: Signals,
     alone: Sequence[str],
 ) -> RecordingStream | None:
-    """Until it is over; None: the recording has not begun."""
+    """Follows the recording to its end; None: the recording did not begin."""
     until = None if wish.duration_ns is None else time.monotonic() + wish.duration_ns / 1e9
     stream: RecordingStream | None = None
     look_at = 0.0
@@ -281,7 +279,7 @@ def _attend(
 
 
 def _tell(stream: RecordingStream | None, place: Path, alone: Sequence[str]) -> int:
-    """What it came to, on standard error; how many events were lost."""
+    """Reports the result on standard error; returns the number of lost events."""
     note = recording.load(place)
     missing = [] if stream is None else stream.missing()
     lost = note["discarded_count"]

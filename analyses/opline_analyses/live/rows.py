@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Rows of a core for DuckDB, while more of them come: the tables of a run, a piece at a time."""
+"""Rows of a core for DuckDB, during the feed: the tables of a run, piece by piece."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class CoreRows:
-    """What one core's tables have, which then forgets it. Kept is what its dictionaries have."""
+    """Takes a core's rows out of the core. Only the words of its dictionaries are kept."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        """``names`` of the tables that are wanted."""
+        """``names``: the wanted tables."""
         self._names = tuple(names)
         self._words: list[bytes] = []
         self._dictionary = _texts([])
@@ -32,7 +32,7 @@ class CoreRows:
         return {name: TableRows(BY_NAME[name]) for name in self._names}
 
     def take(self, core: _core.Core) -> Tables:
-        """The rows that have come since the last time."""
+        """The rows since the last call."""
         new = core.take_new_strings()
         if new:
             self._words += [word.encode() for word in new]
@@ -45,5 +45,5 @@ class CoreRows:
 
 
 def _texts(words: Sequence[bytes]) -> tuple[int, bytes, bytes]:
-    """How many, where each ends, and their bytes."""
+    """The number of words, their ends, and their bytes."""
     return len(words), array("i", accumulate(map(len, words), initial=0)).tobytes(), b"".join(words)

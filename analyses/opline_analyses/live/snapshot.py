@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the analyses take for a run: the rows of a moment, in memory, and what is known of this machine."""
+"""A run for the analyses: the current rows, in memory, and facts about this machine."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from opline_analyses.runs.views import OF_PROGRAMS, WHOLE, Connection
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-GIVEN = "given_"  # before a table's name: all rows, of which the table may have some only
+GIVEN = "given_"  # before a table's name: all rows; the table itself may have fewer
 _NAMES_EVERY_NS = 1_000_000_000
 
 
 class Snapshot(Run):
-    """A run that has the rows of a moment. Times count from ``zero_ns``; ``names`` of devices."""
+    """A run with the current rows. Times count from ``zero_ns``; ``names``: of devices."""
 
     grows = True
 
@@ -41,7 +41,7 @@ class Snapshot(Run):
 
     @cached_property
     def con(self) -> Any:
-        """A database in memory, with every table that a run has, empty."""
+        """A database in memory with every table of a run, empty."""
         con = in_memory(threads=1)
         for spec in TABLES:
             con.register(f"{GIVEN}{spec.name}", TableRows(spec))
@@ -49,7 +49,7 @@ class Snapshot(Run):
         return Connection(con, lambda _table: None)  # nothing here can be damaged
 
     def show(self, tables: Mapping[str, TableRows], processes: Mapping[int, int]) -> None:
-        """These are the rows from now on; ``processes`` of threads, where a filter asks for them."""
+        """Replaces the rows; ``processes``: of threads, for filters by process."""
         for name, rows in tables.items():
             self.con.register(f"{GIVEN}{name}", rows)
             if self._only.get(name, "") != rows.only:
@@ -62,11 +62,11 @@ class Snapshot(Run):
             self.con.execute("CREATE OR REPLACE TEMP VIEW transitions AS SELECT * FROM threads")
 
     def device_names(self) -> dict[int, str]:
-        """Of the devices that there are."""
+        """Names of the existing devices."""
         return self._names()
 
     def devices(self) -> Sequence[Mapping[str, Any]]:
-        """Those that there are."""
+        """The existing devices."""
         return [asdict(device) for device in list_devices()]
 
 
@@ -78,14 +78,14 @@ def _make_views(con: Any, name: str, only: str) -> None:
 
 
 class MachineNames:
-    """Names of this machine's block devices; benchmarks make some of their own, so they are looked up now and then."""
+    """Names of this machine's block devices, looked up now and then: benchmarks create devices."""
 
     def __init__(self) -> None:
         self._known: dict[int, str] = {}
         self._at: int | None = None
 
     def __call__(self) -> dict[int, str]:
-        """By number; of one that is gone the name that it had."""
+        """By number; a removed device keeps its name."""
         now = time.monotonic_ns()
         if self._at is None or now - self._at > _NAMES_EVERY_NS:
             self._at = now

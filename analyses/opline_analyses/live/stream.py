@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What looking on is, whatever the rows come from: rows that are settled go through a view, again and again."""
+"""The loop of a live view, for any source of rows: settled rows go through a view, again and again."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ class Source(Protocol):
 
     @property
     def first_ns(self) -> int | None:
-        """The first time that is known."""
+        """The first known time."""
 
     @property
     def until_ns(self) -> int | None:
-        """All that ended before, and needs no other event to be known, is settled or under way."""
+        """Everything that ended before this time is settled or in flight, unless another event is needed."""
 
     @property
     def processes(self) -> dict[int, int]:
-        """Of the threads that were seen lately their processes."""
+        """The processes of the threads seen recently."""
 
     def settled(self) -> Tables:
-        """The rows that have been settled since the last time."""
+        """The rows settled since the last call."""
 
     def under_way(self) -> Tables:
-        """The requests that are not settled. Take the settled ones before."""
+        """The unsettled requests. Take the settled requests before."""
 
     def finish(self) -> None:
         """Nothing more comes."""
 
     def losses(self) -> dict[str, int]:
-        """What is missing by now, by the names of the ledger."""
+        """The losses so far, by the names of the ledger."""
 
 
 class Stream:
-    """Rows through a view: ``begin``, ``look`` now and then, ``end``. ``write`` gets what the view says."""
+    """Rows through a view: ``begin``, ``look`` now and then, ``end``. ``write`` gets the view's output."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Stream:
         source: Source,
         names: Callable[[], dict[int, str]] | None = None,
     ) -> None:
-        """``names`` of devices; default: this machine's."""
+        """``names``: of devices; default: this machine's devices."""
         self._view_of = view_of
         self._names = MachineNames() if names is None else names
         self._write = write
@@ -64,7 +64,7 @@ class Stream:
         self.view: View | None = None
 
     def begin(self) -> None:
-        """Once it is known when it began."""
+        """Begins the view as soon as the begin is known."""
         if self.view is None and self._source.first_ns is not None:
             zero_ns, names = self._source.first_ns, self._names
             self._snapshots = Snapshot(zero_ns, names), Snapshot(zero_ns, names)
@@ -72,7 +72,7 @@ class Stream:
             self._say([self.view.begun()])
 
     def look(self) -> None:
-        """What has been settled, and the intervals that are over."""
+        """Shows the settled rows and the finished intervals."""
         if self.view is None or self._snapshots is None or self.view.done:
             return
         self._show(self._snapshots, self._source.under_way)
@@ -90,7 +90,7 @@ class Stream:
         self._say(self.view.end(until))
 
     def missing(self) -> list[ledger.Entry]:
-        """What a recording of the same would call lost, worst first."""
+        """The losses that a recording would report, worst first."""
         return ledger.entries_of(self._source.losses())
 
     def _show(self, snapshots: tuple[Snapshot, Snapshot], others: Callable[[], Tables]) -> None:

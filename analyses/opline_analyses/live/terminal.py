@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The terminal of `opline top`: lines onto a screen of its own, keys without Enter, and all as it was at the end.
+"""The terminal of `opline top`: lines on a separate screen, keys without Enter, everything restored at the end.
 
-Python's own curses: it knows terminals by their terminfo and resizes, and needs no further package on a server.
+Python's own curses: knows terminals by terminfo, handles resizes, and needs no further package on a server.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _open: list[Terminal] = []
 
 
 def restore() -> None:
-    """Every terminal as it was, whatever has happened."""
+    """Restores every terminal, after any error."""
     while _open:
         _open.pop().close()
 
@@ -37,18 +37,18 @@ class Terminal:
             curses.cbreak()
             self._screen.nodelay(True)
             self._screen.keypad(False)
-            with suppress(curses.error):  # a terminal that can't hide it
+            with suppress(curses.error):  # a terminal without a way to hide the cursor
                 curses.curs_set(0)
             _open.append(self)
         return self._screen
 
     def size(self) -> tuple[int, int]:
-        """Columns and lines, as they are now."""
+        """Columns and lines of the terminal now."""
         found = shutil.get_terminal_size()
         return found.columns, found.lines
 
     def draw(self, lines: Sequence[str]) -> None:
-        """The lines, from the top; what does not fit is cut off."""
+        """Shows the lines, from the top; the surplus is cut off."""
         screen = self._begun()
         if self._size != (size := self.size()):
             self._size = size
@@ -60,11 +60,11 @@ class Terminal:
                 screen.addnstr(
                     place, 0, line, size[0], curses.A_REVERSE if place in (0, size[1] - 1) else curses.A_NORMAL
                 )
-        screen.redrawwin()  # what somebody else has written on it is gone
+        screen.redrawwin()  # removes foreign text from the screen
         screen.refresh()
 
     def keys(self) -> list[str]:
-        """What was pressed since the last time."""
+        """The keys pressed since the last call."""
         if self._screen is None:
             return []
         found = []
@@ -74,7 +74,7 @@ class Terminal:
         return found
 
     def close(self) -> None:
-        """The terminal as it was."""
+        """Restores the terminal."""
         if self._screen is not None:
             self._screen = None
             with suppress(curses.error):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""`opline top`: devices, who queues (threads or cgroups), and the slowest I/Os of the last interval, on one screen.
+"""`opline top`: devices, queueing threads or cgroups, and the slowest I/Os of the last interval, on one screen.
 
-What is shown is a value, `Screen`, which gives lines; drawing and keys are the terminal's (`terminal`). Devices are as
-of `iostat -x`, exact; threads, cgroups and I/Os are of the same interval.
+The content is a value, `Screen`, which gives lines; `terminal` draws and reads keys. Devices are exact, as in `iostat
+-x`; threads, cgroups and I/Os are of the same interval.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ SLOW = (
 
 @dataclass(slots=True)
 class Screen:
-    """What there is to show, and how somebody wants it."""
+    """The content of the screen, and the user's wishes."""
 
     devices: list[Row] = field(default_factory=list)
     owners: dict[str, Cell] = field(default_factory=dict)  # by name and TID, or by cgroup
@@ -63,10 +63,10 @@ class Screen:
     opened: dict[str, Any] | None = None  # one of the slowest
     ops: OpsNow | None = None  # with a model
     says: str = ""
-    by: str = "thread"  # what `owners` are
+    by: str = "thread"  # kind of the `owners`
 
     def press(self, key: str) -> bool:
-        """Takes a key; whether it was the one that ends it."""
+        """Takes a key; returns whether this key ends the program."""
         if self.typing:
             if key in ("\n", "\r", "\x1b"):
                 self.typing = False
@@ -117,7 +117,7 @@ class Screen:
         return sorted((who for who in self.owners.items() if self._meant(who[0])), key=keys[self.sort])
 
     def lines(self, width: int, height: int) -> list[str]:
-        """So many lines at most, each so wide at most: a head, devices, threads, I/Os, and what the keys are."""
+        """At most so many lines, each at most so wide: a head, devices, threads, I/Os, and the keys."""
         found = [f"opline top  {self.seconds:.1f} s, each {self.length_s:g} s  {'FROZEN  ' if self.frozen else ''}"]
         found[0] += f"sort: {self.sort}  {self.kind}" + (f"  /{self.pattern}" if self.typing or self.pattern else "")
         found[0] += f"  {self.says}" if self.says else ""
@@ -151,7 +151,7 @@ class Screen:
         return self._fitted(found, width, height, KEYS_OPS)
 
     def _meant_class(self, name: str) -> bool:
-        """A filter that no class's name has is not about classes."""
+        """A filter that fits no class's name is not about classes."""
         assert self.ops is not None
         return self._meant(name) or not any(self._meant(known) for known in self.ops.classes)
 
@@ -189,7 +189,7 @@ class Screen:
 
 
 class Top(Iostat):
-    """Redrawn when an interval is over, and when a key is pressed. Frozen, it goes on counting."""
+    """Redrawn at the end of an interval and after a key. A frozen screen continues to count."""
 
     def __init__(self, args: argparse.Namespace, settled: Snapshot, under_way: Snapshot) -> None:
         super().__init__(args, settled, under_way)
@@ -248,6 +248,6 @@ class Top(Iostat):
         self._terminal.draw(self.screen.lines(*self._terminal.size()))
 
     def summary(self) -> bytes:
-        """The terminal is as it was; nothing is left on it."""
+        """Restores the terminal; leaves no text."""
         self._terminal.close()
         return b""

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What every live view has: the rows that its filters mean, intervals that are closed one after the other, a summary.
+"""The common part of live views: filtered rows, intervals closed one after the other, a summary.
 
-An interval is closed when everything that ended in it is settled: the same rows as in the same interval of a run.
+An interval closes when everything that ended in the interval is settled: the same rows as in the same interval of a
+run.
 """
 
 from __future__ import annotations
@@ -28,19 +29,19 @@ if TYPE_CHECKING:
     from opline_analyses.intervals.intervals import Batch, Cells
     from opline_analyses.live.snapshot import Snapshot
 
-HOLD_NS = 1_000_000_000  # so long an interval waits for what has ended in it and is not settled (a write with FUA)
+HOLD_NS = 1_000_000_000  # an interval waits so long for ended and unsettled rows (a write with FUA)
 SECOND = 1_000_000_000
 
 
 def formed(args: argparse.Namespace, found: ResultTable, begins: bool = True) -> bytes:
-    """A result in the form that is asked for. ``begins``: CSV with its header."""
+    """A result in the wanted form. ``begins``: CSV with its header."""
     if args.csv:
         return "".join(found.csv(begins)).encode()
     return "".join(found.json()).encode() if args.json else encoded(found.parts())
 
 
 class View:
-    """One view of what happens. ``settled``: rows that nothing will change any more; ``under_way``: the others."""
+    """One live view. ``settled``: final rows; ``under_way``: all other rows."""
 
     def __init__(
         self, args: argparse.Namespace, settled: Snapshot, under_way: Snapshot, source: Source | None = None
@@ -51,27 +52,27 @@ class View:
         self.zero_ns = self.rows.zero_ns
         self.counted = 0  # I/Os
         self.left_out: dict[str, int] = {}
-        self.done = False  # it has shown what was asked for
+        self.done = False  # has shown everything asked for
         self.look_every_s = 0.25
-        self.says = ""  # how it stands with what is looked at, in a few words
+        self.says = ""  # the state of the watched recording, in a few words
 
     @property
     def one(self) -> str:
-        """What one of those that are counted is called."""
+        """The name of a single counted thing."""
         return self.rows.source.one
 
     def begun(self) -> bytes:
-        """What it says before all else."""
+        """Text before everything else."""
         return b""
 
     def again(self) -> None:
-        """All rows come once more, from the first: of a recording of which some came late. Who can't take that knows
-        no rows but those of the BPF ring.
+        """All rows come once more, from the first: in a recording some came late. A view without this method only takes
+        rows of the BPF ring.
         """
         raise NotImplementedError
 
     def take(self) -> Iterator[bytes]:
-        """Other rows have been settled; what they say at once."""
+        """Other rows have been settled; gives the text to show at once."""
         for reason, number in io_filter.left_out(self.settled, self.rows).items():
             self.left_out[reason] = self.left_out.get(reason, 0) + number
         self._take()
@@ -81,17 +82,17 @@ class View:
         raise NotImplementedError
 
     def close_until(self, until_ns: int) -> Iterator[bytes]:
-        """All that ended before has been taken: what the intervals say that end then or before."""
+        """All rows with an earlier end have been taken: gives the text of the intervals that end by then."""
         del until_ns
         yield from ()
 
     def end(self, until_ns: int) -> Iterator[bytes]:
-        """Nothing more comes: the interval that is not over, and the summary."""
+        """The end of the rows: the unfinished interval, and the summary."""
         del until_ns
         yield from ()
 
     def settled_until(self, until_ns: int) -> int:
-        """Up to when everything that ended has been taken."""
+        """The time up to which all ended rows have been taken."""
         if self.under_way.nothing_ended and self.rows.source.measured.endswith("C"):
             return until_ns  # the usual case, without a question to the database
         sql = f"SELECT min(end_ns) FROM ({self.rows.source.sql}) WHERE why IS NULL AND {self.rows.where}"
@@ -100,12 +101,12 @@ class View:
 
     @property
     def late(self) -> int:
-        """I/Os that were counted in a later interval than that of their end."""
+        """I/Os counted in an interval later than their end."""
         return 0
 
 
 class Intervals(View):
-    """A view whose rows fall into intervals."""
+    """A view with intervals."""
 
     def __init__(
         self,
@@ -128,11 +129,11 @@ class Intervals(View):
         raise NotImplementedError
 
     def interval(self, index: int, cells: Cells, begins: bool) -> bytes:
-        """What one interval says; ``begins``: it is the first that is shown."""
+        """The text of one interval; ``begins``: the first one shown."""
         raise NotImplementedError
 
     def summary(self) -> bytes:
-        """What is said in the end."""
+        """The text at the end."""
         return b""
 
     def count(self, batches: Iterator[Batch]) -> None:
@@ -141,11 +142,11 @@ class Intervals(View):
             self.tally.add(batch)
 
     def series(self, index: int) -> Series:
-        """One interval alone."""
+        """A single interval."""
         return Series(self.grid, index, index, self.zero_ns)
 
     def again(self) -> None:
-        """See View. Intervals that were shown stay what they were."""
+        """See View. Shown intervals stay as shown."""
         self.tally = self._tally()
         self.left_out = {}
 
@@ -176,13 +177,13 @@ class Intervals(View):
 
 
 def tell_missing(found: list[ledger.Entry]) -> None:
-    """What makes the figures doubtful, on standard error, as of a recording."""
+    """Reports losses that make the figures doubtful, on standard error, as for a recording."""
     for line in ledger.warnings(found, more="docs/losses.md"):
         talk(line)
 
 
 def tell_left_out(view: View) -> None:
-    """What could not be counted, and what was counted late, on standard error."""
+    """Reports rows not counted, and rows counted late, on standard error."""
     if view.left_out:
         talk(not_counted(view.left_out, view.counted, view.one))
     if view.late:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Looking on: records from the collector's pipe into a view, until a signal, the time, or the end of whom it is about.
+"""A live view without a model: records from the collector's pipe into a view, until a signal, the time limit, or the
+end of the watched processes.
 
-Takes the view's options and what ends it; writes what the view says, at once. Nothing is left behind.
+Takes the view's options and the end's conditions; writes the view's text at once. Leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -41,34 +42,35 @@ if TYPE_CHECKING:
 READ_BYTES = 1 << 20
 TICK_S = 0.1
 TOLD_EVERY_S = 1.0  # losses, at most so often
-MOST_EVENTS = 1 << 15  # between two looks: who has fallen behind catches up in pieces, so that memory stays what it is
+MOST_EVENTS = 1 << 15  # between two looks: a backlog is worked off in pieces, so that memory stays bounded
 
 
 class Wish(Value):
-    """What ends it: a command's end, that of processes, or a time."""
+    """The condition of the end: a command's end, the end of processes, or a time."""
 
     command: Sequence[str] = ()
     pids: Sequence[int] = ()
     duration_ns: int | None = None
-    output: IO[bytes] | None = None  # what the command writes; None: to standard error, and our input is its own
-    begun: str = ""  # what to say once everything traces
+    # for the command's output; None: standard error, and the command inherits standard input
+    output: IO[bytes] | None = None
+    begun: str = ""  # text as soon as everything traces
 
 
 class RingStream(Stream):
-    """Records through a view: ``feed`` them."""
+    """Records through a view: ``feed`` records."""
 
     def __init__(
         self, view_of: ViewOf, write: Callable[[bytes], None], names: Callable[[], dict[int, str]] | None = None
     ) -> None:
         """See Stream."""
-        load()  # the first look needs it
+        load()  # needed for the first look
         feed = Feed()
         super().__init__(view_of, write, feed, names)
         self.ring = feed.ring
         self._looked = 0  # events, at the last look
 
     def feed(self, data: bytes) -> None:
-        """Records, in whatever pieces; a look, where there are many since the last one."""
+        """Records in pieces of any size; many records since the last look cause a look."""
         self.ring.feed(data)
         self.begin()
         if self.ring.events - self._looked >= MOST_EVENTS:
@@ -81,9 +83,8 @@ class RingStream(Stream):
 
 
 def watch(view_of: ViewOf, wish: Wish, write: Callable[[bytes], None]) -> tuple[int, int]:
-    """Look on; the exit status and how many events were lost. The status is the command's, or 128 + n of the signal
-    that has ended it; where there is no command Ctrl-C is how it is ended. Raises OplineError where nothing can be
-    captured.
+    """Runs the view; returns the exit status and the number of lost events. The status is the command's status, or 128
+    + n after signal n; without a command, Ctrl-C is the regular end. Raises OplineError if nothing can be captured.
     """
     signals = Signals()
     with ExitStack() as stack:
@@ -121,7 +122,7 @@ def watch(view_of: ViewOf, wish: Wish, write: Callable[[bytes], None]) -> tuple[
 
 
 def _started(wish: Wish, signals: Signals) -> subprocess.Popen[bytes] | None:
-    """The command; what it writes to its standard output goes to standard error: ours has the view alone."""
+    """Starts the command; its standard output goes to standard error, as standard output has only the view."""
     if not wish.command:
         return None
     more = processes.from_caller()
@@ -138,7 +139,7 @@ def _started(wish: Wish, signals: Signals) -> subprocess.Popen[bytes] | None:
 def _attend(
     stream: RingStream, source: LiveSource, signals: Signals, wish: Wish, child: subprocess.Popen[bytes] | None
 ) -> str | None:
-    """Until it is over; why, where that is to be said."""
+    """Watches until the end; returns the reason, if worth a message."""
     now = time.monotonic()
     until = None if wish.duration_ns is None else now + wish.duration_ns / 1e9
     watched = {pid: start_ticks(pid) for pid in wish.pids}
@@ -169,7 +170,7 @@ def _attend(
 
 
 def _tell(stream: RingStream) -> int:
-    """What it came to, on standard error; how many events are missing."""
+    """Reports the result on standard error; returns the number of missing events."""
     missing = stream.missing()
     lost = ledger.bad_count(missing)
     if (view := stream.view) is not None:

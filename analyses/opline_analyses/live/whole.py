@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`opline live bitesize` and `heatmap`: what has come together in the end; a heat map is drawn anew on a terminal."""
+"""`opline live bitesize` and `heatmap`: the sums at the end; a terminal shows the growing heat map."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MOST = {"latency": 1000 * SECOND, "size": 1 << 40, "offset": 1 << 60}  # logarit
 
 
 class Bitesize(View):
-    """How large the I/Os are that were issued, those too that do not complete."""
+    """The sizes of issued I/Os, completed or not."""
 
     def __init__(self, args: argparse.Namespace, settled: Snapshot, under_way: Snapshot) -> None:
         self.limits = limits_of(args)
@@ -59,10 +59,10 @@ class Bitesize(View):
 
 
 class Heatmap(View):
-    """At most so many columns as fit: when they are full, two and two become one, so that all of it stays in sight.
+    """At most so many columns as fit: full columns are merged in pairs, so that the whole time stays visible.
 
-    The rows are powers of two, or these split, as the greatest value is not known; with --maxlat and --linear they are
-    equal.
+    The rows are powers of two, or parts of powers of two, as the greatest value is unknown; with --maxlat and --linear
+    all rows are equal.
     """
 
     def __init__(self, args: argparse.Namespace, settled: Snapshot, under_way: Snapshot) -> None:

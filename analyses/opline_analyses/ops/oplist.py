@@ -128,6 +128,20 @@ class Deferred(NamedTuple):
 
 
 REQUEST_COLUMNS = Request._fields
+#: Fields of a Request, as SQL, that differ from the columns of the table requests.
+_OF_THE_OP = {
+    "sector": "if(l.bios >= 1 AND l.bios < r.bio_count, l.sector, r.sector)",
+    "nr_sectors": "if(l.bios >= 1 AND l.bios < r.bio_count, l.nr_sectors, r.nr_sectors)",
+    "request_sector": "r.sector",
+    "request_nr_sectors": "r.nr_sectors",
+    "queue_ns": "coalesce(l.queue_ns, r.queue_ns)",
+    "merge_ns": "l.merge_ns",
+    "postflush_ns": "if(r.end_ns > r.complete_ns, r.end_ns, NULL)",
+    "queue_tid": "coalesce(l.tid, r.queue_tid)",
+    "queue_comm": "coalesce(l.comm, r.queue_comm)",
+    "shared": "l.shared AND r.bio_count > 0",
+    "ambiguous": "l.ambiguous",
+}
 
 
 def _document(part: Any) -> dict[str, Any]:
@@ -212,12 +226,7 @@ REQUESTS = f"""
                arg_min(comm, queue_ns) AS comm, coalesce(bool_or(shared), true) AS shared,
                coalesce(bool_or(ambiguous), false) AS ambiguous
         FROM own WHERE request_id IS NOT NULL GROUP BY op_id, request_id)
-    SELECT l.op_id, r.request_id, r.dev, if(l.bios >= 1 AND l.bios < r.bio_count, l.sector, r.sector),
-           if(l.bios >= 1 AND l.bios < r.bio_count, l.nr_sectors, r.nr_sectors), r.sector, r.nr_sectors, r.rwbs,
-           coalesce(l.queue_ns, r.queue_ns), l.merge_ns, {", ".join(f"r.{s.column}" for s in STEPS[1:])},
-           r.preflush_ns, if(r.end_ns > r.complete_ns, r.end_ns, NULL), r.d2c_ns,
-           coalesce(l.tid, r.queue_tid), coalesce(l.comm, r.queue_comm), r.queue_cpu, r.issue_tid, r.issue_comm,
-           r.issue_cpu, r.complete_cpu, r.error, l.shared AND r.bio_count > 0, l.ambiguous
+    SELECT l.op_id, {", ".join(_OF_THE_OP.get(name, f"r.{name}") for name in REQUEST_COLUMNS)}
     FROM l JOIN requests r USING (request_id) ORDER BY l.op_id, coalesce(l.queue_ns, r.queue_ns), r.request_id"""
 
 

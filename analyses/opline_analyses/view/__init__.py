@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""The page of `opline report`, served to this machine's browser with the run's tables behind it."""
+"""The page of `opline report`, served to this machine's browser together with the run's tables."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What the page of a large run is given: its head with the cells of the whole run, and an answer to each question.
+"""The data for the page of a large run: the head with the cells of the whole run, and an answer to each question.
 
-Answers are JSON of plain types. Sums are texts: they may be beyond 2^53.
+Answers are JSON of plain types. Sums are texts: a sum may exceed 2^53.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 COLUMNS = 700  # of the first picture
 MOST_COLUMNS = 4000
 LISTED = 500
-MOST_OPS = 2000  # in detail, in one answer
+MOST_OPS = 2000  # in detail, per answer
 MOST_VALUES = 60  # of a kind, in an answer
 
 
@@ -48,7 +48,7 @@ def cells(tables: Tables, region: Region, columns: int) -> tuple[dict[str, Any],
 
 
 def sent(head: dict[str, Any], columns: Columns) -> dict[str, Any]:
-    """A head with its columns, as JSON holds them."""
+    """A head with its columns, in JSON."""
     return {"head": {**head, "columns": columns.directory}, "columns": base64.b64encode(columns.blob()).decode()}
 
 
@@ -86,7 +86,7 @@ def page_head(tables: Tables, whole: Region) -> tuple[dict[str, Any], Columns]:
 
 
 def region_answer(tables: Tables, region: Region) -> dict[str, Any]:
-    """The sums of a region, and its slowest ops."""
+    """The sums of a region, and the region's slowest ops."""
     places = tables.marked(region)
     sums = tables.sums(places)
     slowest = tables.slowest(region, places, LISTED)
@@ -103,7 +103,7 @@ def _said(sums: StageSums) -> dict[str, Any]:
 
 
 def _listed(tables: Tables, places: Column, region: Region) -> list[list[Any]]:
-    """Of each op: op_id, begin, latency, what is drawn, class, number and time of the widest stage, tainted."""
+    """For each op: op_id, begin, latency, drawn value, class, number and time of the widest stage, tainted."""
     if not len(places):
         return []
     classes = dict(tables.ask("SELECT op_id, class FROM ops SEMI JOIN marked USING (op_id)", marked=places).fetchall())
@@ -132,22 +132,22 @@ def _listed(tables: Tables, places: Column, region: Region) -> list[list[Any]]:
 
 
 def one_op(tables: Tables, region: Region, linear: bool) -> dict[str, Any]:
-    """The op that is nearest to the middle of a region, as in a list; none where none is in it."""
+    """The op nearest to the middle of a region, as a list; an empty region has none."""
     op = tables.nearest(region, linear)
     places = np.zeros(0, np.int64) if op is None else tables.place[[op]]
     return {"list": _listed(tables, places, region)}
 
 
 def of_id(tables: Tables, op: int, region: Region) -> dict[str, Any]:
-    """An op by its op_id, as in a list; none where the run has no such complete op."""
+    """An op by its op_id, as a list; empty without such a complete op."""
     known = 0 <= op < len(tables.place) and tables.place[op] >= 0
     places = tables.place[[op]] if known else np.zeros(0, np.int64)
     return {"list": _listed(tables, places, region)}
 
 
 def window_answer(tables: Tables, region: Region, most: int) -> dict[str, Any]:
-    """The ops that were under way in the region's time as data of a page, ``most`` of them (and MOST_OPS) at most,
-    evenly chosen; and how many they are in all.
+    """The ops in flight in the region's time as data of a page, at most ``most`` (and MOST_OPS) of them, evenly chosen;
+    and the total number.
     """
     places = tables.during(region)
     most = max(1, min(most, MOST_OPS))
@@ -156,8 +156,8 @@ def window_answer(tables: Tables, region: Region, most: int) -> dict[str, Any]:
 
 
 def who_answer(tables: Tables, region: Region, slow: bool) -> dict[str, Any]:
-    """How the ops of a region and all ops differ. Per kind: its name, whether an op may have several values, and by
-    value: the label, ops of the region, all ops, and the value's number (None: it is not one of those known).
+    """The difference between a region's ops and all ops. Per kind: name, whether an op may have several values, and by
+    value: the label, ops of the region, all ops, and the value's number (None: unknown value).
     """
     places = tables.marked(region)
     kinds = []
@@ -167,7 +167,7 @@ def who_answer(tables: Tables, region: Region, slow: bool) -> dict[str, Any]:
         of_region = dict(tables.who(kind, places, MOST_VALUES))
         values = list(dict.fromkeys((*of_region, *list(known)[:MOST_VALUES])))[: 2 * MOST_VALUES]
         missing = [v for v in values if v not in of_region]
-        if missing and len(of_region) >= MOST_VALUES:  # those below the most frequent ones have a count as well
+        if missing and len(of_region) >= MOST_VALUES:  # values below the most frequent ones have a count as well
             whole = dict(tables.who(kind, places, len(known) + MOST_VALUES))
             of_region.update({v: whole[v] for v in missing if v in whole})
         rows = [
@@ -182,7 +182,7 @@ def who_answer(tables: Tables, region: Region, slow: bool) -> dict[str, Any]:
 
 
 def checks_answer(tables: Tables) -> dict[str, Any]:
-    """The checks that need nothing but the run: those of a page, but the two that read every stage of every op."""
+    """The checks that need only the run: the checks of a page without the two that read every stage of every op."""
     sums = tables.all()
     stages = sum(sums.stages_ns)
     rest = tables.unattributed_ns

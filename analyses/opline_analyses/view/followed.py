@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A recording that is looked at while it goes on: a thread that correlates what has come, and what there is of it.
+"""A view of a running recording: a thread that correlates new events, and the recording so far.
 
-Each look at it is a generation: a run of what was settled by then, which does not change while it is asked. When the
-recording is over its run is made as of any other.
+Each look is a generation: a run of the events settled by then, unchanged while being asked. At the recording's end its
+run is made as for any recording.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ WAIT_S = 10.0  # so long a question for news waits for some
 
 
 class Part(Run):
-    """What there is of a recording: a run of the files that its tables have by now."""
+    """The recording so far: a run with the current files of its tables."""
 
     def __init__(self, recording: Path, manifest: dict[str, Any], files: Mapping[str, Sequence[Path]]) -> None:
         super().__init__(recording, manifest, recording)
@@ -56,17 +56,17 @@ class Part(Run):
                 con.execute(f"CREATE VIEW {view} AS SELECT * FROM read_parquet([{files}])")
             else:
                 con.register("nothing", arrow_schema(spec).empty_table())
-                con.execute(f"CREATE TABLE {view} AS SELECT * FROM nothing")  # cursors see it, too
+                con.execute(f"CREATE TABLE {view} AS SELECT * FROM nothing")  # also visible to cursors
         narrow(con, self.alone)
-        return Connection(con, lambda _table: None)  # this process has written them
+        return Connection(con, lambda _table: None)  # this process has written the files
 
     def device_names(self) -> dict[int, str]:
-        """Of this machine's devices too: a recording has those of its benchmark in the end only."""
+        """Also names of this machine's devices: a recording gets its benchmark's devices only at the end."""
         return {device.dev: device.name for device in list_devices(idle=True)} | super().device_names()
 
 
 class Followed:
-    """``ended(run)`` is called, in its thread, with the run of the whole recording once that is over."""
+    """``ended(run)`` is called in the thread, with the run of the whole recording, after its end."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class Followed:
         return self._with_news(head, tables, generation), columns
 
     def news(self, since: int) -> dict[str, Any]:
-        """What is new after that generation; waits for some. With ``over`` the whole run is there."""
+        """The changes after the generation ``since``; waits for changes. ``over``: the whole run is ready."""
         with self._changed:
             self._changed.wait_for(lambda: self.generation > since or self.state == "over", WAIT_S)
             tables, generation, state = self.tables, self.generation, self.state
@@ -147,7 +147,7 @@ class Followed:
                 self.problem = ""
             except OplineError as error:
                 self.problem = error.message
-            except Exception as error:  # what is to be seen is not worth the recording's run
+            except Exception as error:  # a failed view must not spoil the recording's run
                 self.problem = f"Internal error: {type(error).__name__}: {error}"
                 with self._changed:
                     self._changed.notify_all()
@@ -156,7 +156,7 @@ class Followed:
             self._end()
 
     def _look(self) -> None:
-        """A generation of what there is now."""
+        """A generation of the current state."""
         following = self._following
         manifest = following.manifest()
         if manifest["core"]["first_ns"] is None or not self._segments.files["ops"]:
@@ -173,7 +173,7 @@ class Followed:
             self._changed.notify_all()
 
     def _end(self) -> None:
-        """The recording is over: its run is made."""
+        """The recording has ended: makes its run."""
         self._tell("ending")
         try:
             run = self._stack.enter_context(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""By what ops differ, as questions to a run's tables: class, object, device, thread, the queue depth that they met.
+"""The kinds of differences between ops, as questions to a run's tables: class, object, device, thread, queue depth.
 
-Each is SQL that gives a row (op_id, value) per op of a table ``marked`` (op_id), or several where an op has several
-values. Those of ``SLOW`` read more than the table ops.
+Each is SQL that gives a row (op_id, value) per op of a table ``marked`` (op_id), or several rows for an op with several
+values. The kinds in ``SLOW`` read more than the table ops.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _THREADS = "SELECT DISTINCT op_id, tid AS value FROM stages SEMI JOIN marked USI
 
 
 class Kind(Value):
-    """``several``: an op may have several values, or none, so that the counts need not sum to the ops."""
+    """``several``: an op may have several values, or none, so the counts need not sum to the ops."""
 
     name: str
     sql: str
@@ -52,7 +52,7 @@ KINDS = (*FAST, *SLOW)
 
 
 def labels(run: Run, kind: Kind, values: Sequence[Any]) -> list[str | None]:
-    """What people call these values; None: unknown."""
+    """The names of these values for people; None: unknown."""
     if kind.name == "thread passed":
         names = names_of_threads(run, [int(v) for v in values])
         return [_name(names[int(v)]) for v in values]

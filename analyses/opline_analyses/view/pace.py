@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""How often a recording is looked at: the more there is of it, the longer a look takes, and the answers about it; and
-the thread that follows it, and the recorded program, need the processor too.
+"""The pace of looks at a recording: with more data a look and the answers take longer; the following thread and the
+recorded program also need the processor.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-SHARE = 2  # so many times as long as a look and its answers take passes until the next
-MOST_S = 5.0  # but answers put a look off no longer than this: somebody may ask without a pause
+SHARE = 2  # the pause until the next look, as a multiple of the time of a look and its answers
+MOST_S = 5.0  # limit of a delay by answers: questions may come without a pause
 
 
 class Pace:
@@ -23,14 +23,13 @@ class Pace:
         self._lock = threading.Lock()
         self._looks = 0
         self._began = 0.0  # the last look
-        self._took = 0.0  # its own time
+        self._took = 0.0  # the look's own time
         self._answered = 0.0  # the time of the answers since
-        self._answers = 0  # that are being made
+        self._answers = 0  # answers in progress
 
     def due(self) -> bool:
-        """Whether it is time for a look. Not while questions about the last one are being answered, nor soon after
-        answers that took long; but neither puts it off by more than MOST_S. What the first look takes does not count:
-        it loads libraries.
+        """Whether a look is due. No look during answers about the last look, nor soon after slow answers; the delay is
+        at most MOST_S. The first look's time does not count, as the first look loads libraries.
         """
         with self._lock:
             if self._looks < 2:
@@ -55,7 +54,7 @@ class Pace:
 
     @contextmanager
     def answering(self) -> Iterator[None]:
-        """An answer about what was seen."""
+        """An answer about the last look."""
         began = self._clock()
         with self._lock:
             self._answers += 1

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What the server gives: the list of runs, the page of a run, one op in full, and answers about large runs.
+"""The server's answers: the list of runs, the page of a run, one op in full, and answers about large runs.
 
-A run whose stages a page can hold is one page, as `opline report` writes it. Of a larger one the page has cells, and
-asks for what is looked at (asked.py). What a connection is used for is one at a time, but the questions of asked.py.
+A run whose stages fit into a page is one page, as written by `opline report`. The page of a larger run has cells, and
+asks for the visible part (asked.py). A connection serves one request at a time, except for the questions of asked.py.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from opline_analyses.view.followed import Followed
 from opline_analyses.view.tables import Region, Tables
 
 KEPT = 4  # pages: going back is at once
-HELD_ROWS = 1_000_000  # rows of stages that one page holds
+HELD_ROWS = 1_000_000  # limit of rows of stages in one page
 _HELD_BYTES = 1 << 40
 
 _WAITING = """<!DOCTYPE html>
@@ -48,9 +48,7 @@ _LIST = """<!DOCTYPE html>
 
 
 class Viewed(Value):
-    """A run and the ops of it that the command's filters choose. ``followed``: instead of a run, the recording that it
-    will be of.
-    """
+    """A run and the ops chosen by the command's filters. ``followed``: instead of a run, a running recording."""
 
     run: Run | None
     name: str
@@ -69,13 +67,13 @@ class Pages:
         self._beside = [None if one.run is None else one.run.beside() for one in runs]  # for ops
         self._kept: OrderedDict[int, bytes] = OrderedDict()
         self._tables: dict[int, Tables] = {}
-        self._over: dict[int, Followed | None] = {}  # what pages that have not been loaded anew go on to ask about
+        self._over: dict[int, Followed | None] = {}  # for pages loaded before the end of a recording
 
     def __len__(self) -> int:
         return len(self._runs)
 
     def replace(self, number: int, by: Viewed) -> None:
-        """A recording that was followed is over: this is its run."""
+        """A followed recording has ended: takes the recording's run."""
         with self._locks[number]:
             self._beside[number] = None if by.run is None else by.run.beside()
             self._kept.pop(number, None)
@@ -83,12 +81,12 @@ class Pages:
             self._runs[number] = by
 
     def prepare(self) -> None:
-        """Makes the first run's page meanwhile: whoever opens it waits less."""
+        """Makes the first run's page in advance: the user waits less."""
         if self._runs:
             threading.Thread(target=self._prepared, daemon=True).start()
 
     def _prepared(self) -> None:
-        with suppress(Exception):  # whoever asks for it is told
+        with suppress(Exception):  # the request for the page reports the error
             self.page(0)
 
     def listed(self) -> bytes:
@@ -113,7 +111,7 @@ class Pages:
             return self._kept[number]
 
     def _growing(self, number: int, followed: Followed) -> bytes:
-        """The page of a recording that goes on, as far as it is known."""
+        """The page of a running recording, as far as known."""
         name = shown(self._runs[number].name)
         with followed.pace.answering():
             found = followed.page_head()
@@ -140,7 +138,7 @@ class Pages:
         return document(one.name, [page], served=True)
 
     def op(self, number: int, op_id: int) -> bytes:
-        """One op as the data of a page: {"head", "columns" in base64}. Raises OplineError where there is no such op."""
+        """One op as the data of a page: {"head", "columns" in base64}. Raises OplineError without such an op."""
         followed = self._runs[number].followed
         if followed is not None:
             if followed.tables is None:
@@ -154,7 +152,7 @@ class Pages:
         return _json(asked.sent(*ops_data(run, np.array([op_id]), run.start_ns())))
 
     def answer(self, number: int, question: str, region: Region, options: dict[str, int]) -> bytes:
-        """The answer to a question about a large run, that has been shown. Raises OplineError."""
+        """The answer to a question of the page about a large run. Raises OplineError."""
         followed = self._runs[number].followed or self._over.get(number)
         if question == "news" and followed is not None:
             return _json(followed.news(options.get("since", 0)))

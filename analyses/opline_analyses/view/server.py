@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""An HTTP server for one person on this machine: 127.0.0.1 alone, GET alone, and only who knows the token.
+"""An HTTP server for one user on this machine: 127.0.0.1 only, GET only, and only with the token.
 
-The token is in the address. A page of somebody else's, open in the same browser, does not know it; and a name that
-somebody has bound to 127.0.0.1 (DNS rebinding) is not the Host that is asked for.
+The address contains the token. A foreign page in the same browser does not know the token; and a foreign name bound to
+127.0.0.1 (DNS rebinding) differs from the expected Host.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _HEADERS = {
 
 
 class Server(ThreadingHTTPServer):
-    """The server, listening; ``address`` is what to open."""
+    """The listening server; ``address``: to open in a browser."""
 
     daemon_threads = True
 
     def __init__(self, pages: Pages, port: int = 0) -> None:
-        """``port``: 0 is any that is free. Raises OSError."""
+        """``port``: 0 means any free port. Raises OSError."""
         self.pages = pages
         self.token = secrets.token_urlsafe(24)
         super().__init__((HOST, port), _Handler)
@@ -46,12 +46,12 @@ class Server(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        """The URL of the list of runs; of the run where there is one."""
+        """The URL of the list of runs; for a single run, of the run."""
         only = "0/" if len(self.pages) == 1 else ""
         return f"http://{HOST}:{self.server_port}/{self.token}/{only}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Nothing is said of a browser that has gone."""
+        """A lost connection to a browser is not reported."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -114,7 +114,7 @@ def _number(query: dict[str, list[str]], name: str) -> int:
 
 
 def _region(options: dict[str, int]) -> Region:
-    """What a question is about. Raises OplineError."""
+    """The region of a question. Raises OplineError."""
     t0, t1 = options.get("t0", 0), options.get("t1", 0)
     if t1 <= t0:
         raise OplineError("The question is about no time.")

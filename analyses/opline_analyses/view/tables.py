@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A run that is too large for one page: its ops as columns in memory, and what a page asks for while people look.
+"""A run too large for one page: its ops as columns in memory, and answers to the page's questions.
 
-Takes an open run and a selection. Held are 35 bytes an op, in order of begin: so the cells of any interval are counted
-in milliseconds. All else is asked of the run's tables by DuckDB. Times are ns from the run's first begin.
+Takes an open run and a selection. Memory holds 35 bytes per op, in order of begin: so the cells of any interval are
+counted in milliseconds. All other questions go to the run's tables by DuckDB. Times are ns from the run's first begin.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from opline_analyses.runs.selection import Selection
 
 _MOST_OPS = 1 << 28  # op_ids are numbers from 0: a table of 2 GiB
-_KNOWN_VALUES = 100_000  # of a kind, by their numbers of ops: more are not kept
+_KNOWN_VALUES = 100_000  # limit of kept values per kind, the most frequent ones
 
 
 class Region(Value):
-    """What is marked: [t0, t1) x [v0, v1), ns. ``stage``: its time is meant; None: the latency. ``only``: the numbers
-    of a kind and of one of its values; None: all ops.
+    """A marked region: [t0, t1) x [v0, v1), ns. ``stage``: values are times of the stage; None: latencies. ``only``:
+    the numbers of a kind and of one of its values; None: all ops.
     """
 
     t0: int
@@ -41,7 +41,7 @@ class Region(Value):
 
 
 class StageSums(Value):
-    """Exact sums over ops that count."""
+    """Exact sums over counted ops."""
 
     ops: int
     latency_ns: int
@@ -56,12 +56,12 @@ class Cells(Value):
     at: Column
     count: Column
     tainted: Column
-    most_ns: int  # the longest value; -1: no op has one
-    without: int  # ops that have no such stage
+    most_ns: int  # the longest value; -1: no value
+    without: int  # ops without the stage
 
 
 class Tables:
-    """The ops of one run, and the questions about them. Several threads may ask."""
+    """The ops of one run, and questions about these ops. Several threads may ask."""
 
     def __init__(
         self,
@@ -70,19 +70,19 @@ class Tables:
         tainted: bool,
         before: Tables | None = None,
     ) -> None:
-        """``tainted``: ops that lost events touch count as well. Of a recording that goes on: ``before`` is what there
-        was of it before, so that numbers of stages and values stay what they were.
+        """``tainted``: tainted ops count as well. ``before``: for a running recording, the tables of the last look, so
+        that numbers of stages and values stay the same.
         """
         self._root = run.beside()
         self._root_lock = threading.Lock()
         self.which = which.also("o.complete")
         self.chosen = which  # those without an end as well
         self._tainted_count = tainted
-        self.lock = threading.RLock()  # of what is computed once
+        self.lock = threading.RLock()  # for values computed once
         for table in ("ops", "stages", "requests", "links"):
             run.check(table)
         self.start_ns = run.start_ns()
-        self.until_ns: int | None = None  # of the run's clock: what there is of a recording goes up to there
+        self.until_ns: int | None = None  # in the run's clock: the end of the recording so far
         found = run.con.execute(
             self.which.of(f"o.op_id, o.begin_ns - {self.start_ns} AS t, o.latency_ns, o.tainted"),
             list(self.which.parameters),
@@ -101,7 +101,7 @@ class Tables:
         self.place[self.op_id] = np.arange(len(order))
         self.edges_ns = code_edges(int(self.latency_ns.max(initial=0)))
         self._codes = self._coded(self.latency_ns)
-        self._valued: tuple[int, Column, Column] | None = None  # of the stage that was asked for last
+        self._valued: tuple[int, Column, Column] | None = None  # of the last stage asked for
         self._only: tuple[tuple[int, int], Column] | None = None
         self._known: dict[str, dict[Any, int]] = {}
         self._stages_before = before.stages if before else []
@@ -112,17 +112,17 @@ class Tables:
 
     @property
     def first_ns(self) -> int:
-        """The first begin of these ops."""
+        """The first begin of the ops."""
         return int(self.begin_ns[0]) if len(self) else 0
 
     @cached_property
     def span_ns(self) -> int:
-        """The last end of these ops."""
+        """The last end of the ops."""
         return int((self.begin_ns + self.latency_ns).max(initial=0))
 
     @cached_property
     def total_ns(self) -> int:
-        """The latencies of the ops that count."""
+        """The sum of the latencies of counted ops."""
         return whole_sum(self.latency_ns[self.counts])
 
     @property
@@ -132,7 +132,9 @@ class Tables:
             return self._root.beside()
 
     def ask(self, sql: str, parameters: list[object] | None = None, marked: Column | None = None) -> Any:
-        """A query's result, on a connection of its own. ``marked``: the places of the ops in its table ``marked``."""
+        """A query's result, on a separate connection. ``marked``: the places of the ops in the query's table
+        ``marked``.
+        """
         con = self.run.con
         if marked is not None:
             con.register("marked", {"op_id": self.op_id[marked]})
@@ -143,11 +145,11 @@ class Tables:
 
     @cached_property
     def stages(self) -> list[tuple[str, str]]:
-        """Name and kind of each stage, in the order in which an op meets them: that of the first 100 000."""
+        """Name and kind of each stage, in the order in which an op meets the stages: by the first 100 000 ops."""
         kinds = self.ask("SELECT stage, min(kind) FROM stages GROUP BY stage ORDER BY stage").fetchall()
         known = dict(self._stages_before)
         new = [one for one in kinds if one[0] not in known]
-        if not new:  # of a recording that goes on this is so at almost every look, and what follows takes most of it
+        if not new:  # true for almost every look at a running recording, and the rest takes most of the time
             return self._stages_before
         places = self.ask(
             """SELECT stage, median(first) FROM (SELECT op_id, stage, min(seq) AS first FROM stages
@@ -158,7 +160,7 @@ class Tables:
         return [*self._stages_before, *new]
 
     def values(self, stage: int | None) -> tuple[Column, Column]:
-        """Of each op its latency, or its time in a stage (-1: it has none), and the code of that."""
+        """For each op the latency, or the time in a stage (-1: none), and the value's code."""
         if stage is None:
             return self.latency_ns, self._codes
         if stage >= len(self.stages):
@@ -176,8 +178,8 @@ class Tables:
             return self._valued[1:]
 
     def extent(self, region: Region) -> tuple[int, int, int, int]:
-        """Of all ops that the region's ``only`` and ``stage`` leave: the least value above 0, the longest, that of
-        which 0.1 % are longer, and how many they are.
+        """For all ops left by the region's ``only`` and ``stage``: the least value above 0, the longest value, the
+        value exceeded by 0.1 %, and the number of ops.
         """
         values = self.values(region.stage)[0]
         kept = values >= 0
@@ -191,7 +193,7 @@ class Tables:
         return int(positive.min(initial=1 << 62)), int(values.max()), int(usual), len(values)
 
     def _places(self, op_ids: Column) -> tuple[Column, Column]:
-        """Where these ops are, and which of them are here."""
+        """The places of these ops, and which of the ops are here."""
         kept = op_ids < len(self.place)
         kept[kept] = self.place[op_ids[kept]] >= 0
         return self.place[op_ids[kept]], kept
@@ -228,7 +230,7 @@ class Tables:
         return slice(int(low), int(high))
 
     def cells(self, region: Region, columns: int) -> Cells:
-        """The ops of the region's time (its values don't matter) in so many columns, and a row per code."""
+        """The ops of the region's time (of all values) in so many columns, and a row per code."""
         width = max(1, -(-(region.t1 - region.t0) // columns))
         part = self._between(region.t0, region.t1)
         values, codes = (column[part] for column in self.values(region.stage))
@@ -257,7 +259,7 @@ class Tables:
         return np.asarray(np.flatnonzero(hit) + part.start)
 
     def during(self, region: Region) -> Column:
-        """The places of the ops that were under way in the region's time."""
+        """The places of the ops in flight in the region's time."""
         end = int(np.searchsorted(self.begin_ns, region.t1))
         hit = self.begin_ns[:end] + self.latency_ns[:end] > region.t0
         if region.only is not None:
@@ -265,7 +267,7 @@ class Tables:
         return np.asarray(np.flatnonzero(hit))
 
     def nearest(self, region: Region, linear: bool) -> int | None:
-        """The op_id of the op that is nearest to the middle of a region, of those in it."""
+        """The op_id of the region's op nearest to the region's middle."""
         places = self.marked(region)
         if not len(places):
             return None
@@ -292,19 +294,19 @@ class Tables:
         return StageSums(len(places), latency, [int(found.get(name, 0)) for name, _ in self.stages])
 
     def all(self) -> StageSums:
-        """The sums of all ops that count."""
+        """The sums of all counted ops."""
         with self.lock:
             return self._all
 
     @cached_property
     def unattributed_ns(self) -> int:
-        """What no stage claims, of all ops that count, by the table ops."""
+        """The time in no stage, of all counted ops, by the table ops."""
         keep = "true" if self._tainted_count else "NOT o.tainted"
         which = self.which.also(keep)
         return int(self.run.row(which.of("coalesce(sum(o.unattributed_ns), 0)::HUGEINT"), which.parameters)[0])
 
     def sums(self, places: Column) -> StageSums:
-        """The sums of the ops of ``places`` that count. Of more than half of all, by what the others have."""
+        """The sums of the counted ops among ``places``. For more than half of all ops, computed from the other ops."""
         counted = places[self.counts[places]]
         whole = self.all()
         if 2 * len(counted) <= whole.ops:
@@ -316,7 +318,7 @@ class Tables:
         return StageSums(len(counted), whole.latency_ns - rest.latency_ns, stages)
 
     def who(self, kind: Kind, places: Column, most: int) -> list[tuple[Any, int]]:
-        """The values that most of these ops have, with their numbers."""
+        """The most frequent values of these ops, with their numbers."""
         if len(places) == len(self):
             return list(self.known(kind).items())[:most]
         known = self.known(kind)
@@ -329,7 +331,7 @@ class Tables:
         return sorted(((v, n) for v, n in left.items() if n), key=lambda one: -one[1])[:most]
 
     def slowest(self, region: Region, places: Column, most: int) -> Column:
-        """The places of those with the longest values, the longest first."""
+        """The places of the ops with the longest values, the longest first."""
         values = self.values(region.stage)[0][places]
         if len(places) > 4 * most:
             least = np.partition(values, len(values) - most)[len(values) - most]

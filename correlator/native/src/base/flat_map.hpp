@@ -23,7 +23,7 @@ inline std::uint64_t mix64(std::uint64_t x) {
 }
 
 template <class K, class = void>
-struct FlatHash {  // anything that std::hash knows
+struct FlatHash {  // for every type of std::hash
     std::uint64_t operator()(const K &k) const { return mix64(std::hash<K>{}(k)); }
 };
 template <class K>
@@ -41,7 +41,7 @@ struct FlatCell {
   private:
     bool used_ = false;
 };
-// Of a map whose values are never V{}, which insert() gives: whoever makes one puts another there at once.
+// For a map without values V{}. insert() makes a V{}; the caller must replace this value at once.
 template <class K, class V>
 struct FlatCellByValue {
     K key{};
@@ -67,11 +67,11 @@ class FlatMap {
     const V *find(const K &key) const { return const_cast<FlatMap *>(this)->find(key); }
     bool contains(const K &key) const { return find(key) != nullptr; }
 
-    // The value of key, made with V{} if it was not there; second: it was made.
+    // The value of the key; V{} for a new key. second: the key is new.
     std::pair<V *, bool> insert(const K &key) {
         if (mask_ == 0) grow(16);
         std::size_t i = seek(key);
-        if (cells_[i].used()) return {&cells_[i].value, false};  // nothing moves for a key that is there
+        if (cells_[i].used()) return {&cells_[i].value, false};  // a known key moves nothing
         if (crowded(size_, mask_)) {
             grow(cells_.size() * 2);
             i = seek(key);
@@ -91,7 +91,7 @@ class FlatMap {
         erase_cell(i);
         return true;
     }
-    // The key of a value that find() or insert() gave, while it is valid.
+    // Erases by a value from find() or insert(), while still valid.
     void erase_found(V *value) {
         const auto bytes = reinterpret_cast<const char *>(value) - reinterpret_cast<const char *>(cells_.data());
         erase_cell(static_cast<std::size_t>(bytes) / sizeof(Cell));
@@ -129,7 +129,7 @@ class FlatMap {
     // So many keys are too many for so many cells: more than half.
     static bool crowded(std::size_t keys, std::size_t cells) { return keys * 2 > cells; }
     std::size_t home(const K &key) const { return static_cast<std::size_t>(Hash{}(key)) & mask_; }
-    // The cell of key, or the empty one where it would go.
+    // The cell of the key, or the empty cell for the key.
     std::size_t seek(const K &key) const {
         std::size_t i = home(key);
         while (cells_[i].used() && !(cells_[i].key == key)) i = (i + 1) & mask_;
@@ -137,7 +137,7 @@ class FlatMap {
     }
     void erase_cell(std::size_t hole) {
         for (std::size_t i = (hole + 1) & mask_; cells_[i].used(); i = (i + 1) & mask_) {
-            // Cell i may fill the hole if its home is not in the cyclic range (hole, i].
+            // Cell i may fill the hole if the cell's home is outside of the cyclic range (hole, i].
             if (((i - home(cells_[i].key)) & mask_) < ((i - hole) & mask_)) continue;
             cells_[hole].key = std::move(cells_[i].key);
             cells_[hole].value = std::move(cells_[i].value);

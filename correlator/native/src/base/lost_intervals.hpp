@@ -10,7 +10,7 @@ namespace opline {
 
 class LostIntervals {
   public:
-    // Both ends belong to it.
+    // Both ends are included.
     void add(std::int64_t begin_ns, std::int64_t end_ns) {
         const auto later = [](std::int64_t at, const Interval &interval) { return at < interval.end_ns; };
         const auto place = std::upper_bound(by_end_.begin(), by_end_.end(), end_ns, later);
@@ -21,7 +21,7 @@ class LostIntervals {
             before->first_begin_ns = begin_ns;
     }
     bool empty() const { return by_end_.empty(); }
-    // Does one share a nanosecond with [begin_ns, end_ns]?
+    // Whether an interval shares a nanosecond with [begin_ns, end_ns].
     bool overlap(std::int64_t begin_ns, std::int64_t end_ns) const {
         const auto before = [](const Interval &interval, std::int64_t at) { return interval.end_ns < at; };
         const auto place = std::lower_bound(by_end_.begin(), by_end_.end(), begin_ns, before);
@@ -31,7 +31,7 @@ class LostIntervals {
   private:
     struct Interval {
         std::int64_t end_ns;
-        std::int64_t first_begin_ns;  // of this one and of all that end later
+        std::int64_t first_begin_ns;  // of this interval and all intervals with a later end
     };
     std::vector<Interval> by_end_;
 };

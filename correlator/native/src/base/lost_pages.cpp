@@ -37,7 +37,7 @@ std::uintptr_t hex(const char *&at, const char *end) {
     return value;
 }
 
-// Whether a line is of the mapping that has the address.
+// Whether the line's mapping has the address.
 bool has(std::string_view line, std::uintptr_t address) {
     const char *at = line.data(), *end = at + line.size();
     const std::uintptr_t first = hex(at, end);
@@ -45,7 +45,7 @@ bool has(std::string_view line, std::uintptr_t address) {
     return first <= address && address < hex(at, end);
 }
 
-// The path in the line of a file that is mapped for reading alone, else empty: "7f00-7f10 r--p 0 08:01 12   /path".
+// The path in the line of a file mapped read-only, else empty: "7f00-7f10 r--p 0 08:01 12   /path".
 std::string_view file_of(std::string_view line) {
     const std::size_t rights = line.find(' '), name = line.find('/');
     if (name == std::string_view::npos || line.substr(rights + 1, 3) != "r--") return {};
@@ -60,7 +60,7 @@ void keep(std::string_view name) {
     state.store(kThere, std::memory_order_release);
 }
 
-// Looks the address up in /proc/self/maps; true if a page of zeros is in its place now.
+// Looks up the address in /proc/self/maps; true if a page of zeros has replaced the page.
 bool replaced(std::uintptr_t address) {
     const int fd = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     if (fd < 0) return false;
@@ -93,7 +93,7 @@ bool replaced(std::uintptr_t address) {
 void on_bus_error(int, siginfo_t *about, void *) {
     const int kept = errno;
     const bool ours = about->si_code == BUS_ADRERR && replaced(reinterpret_cast<std::uintptr_t>(about->si_addr));
-    if (!ours) ::sigaction(SIGBUS, &before, nullptr);  // the instruction runs again, and meets that one
+    if (!ours) ::sigaction(SIGBUS, &before, nullptr);  // the instruction runs again, with the earlier handler
     errno = kept;
 }
 

@@ -7,15 +7,15 @@
 
 namespace opline {
 
-// From here on a read of such a page finds zeros, in all threads, and the file's name is kept. Only files that are
-// mapped for reading alone; every other SIGBUS goes to the handler that was there before.
+// From here on a read of a lost page finds zeros, in all threads, and the file's name is kept. Only for files mapped
+// read-only; every other SIGBUS goes to the earlier handler.
 void outlive_lost_pages();
 
-// Keeps the name of a file that had `bytes` when it was mapped and has fewer now. The rest of the page where it ends
-// reads as zeros without a signal.
+// Keeps the name of a file that had `bytes` when mapped and has fewer now. The rest of the file's last page reads as
+// zeros without a signal.
 void keep_if_shorter(const std::string &path, std::uint64_t bytes);
 
-// The first file of which a part was gone since this was last asked; empty: none.
+// The first file with a lost part since the last call; empty: none.
 std::string take_file_with_lost_pages();
 
 }  // namespace opline

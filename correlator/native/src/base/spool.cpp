@@ -10,7 +10,7 @@
 namespace opline {
 namespace {
 
-constexpr std::size_t kReadTogether = std::size_t{8} << 20;  // of all pieces while they are merged
+constexpr std::size_t kReadTogether = std::size_t{8} << 20;  // of all pieces during the merge
 constexpr std::size_t kReadLeast = 4096;
 
 }  // namespace
@@ -85,7 +85,7 @@ void Spool::start() {
     std::make_heap(merge_.heap.begin(), merge_.heap.end(), later);
 }
 
-// The source's next record; false: it has no more.
+// The source's next record; false: none left.
 bool Spool::advance(Source &s) {
     for (std::size_t wanted = kHeader;;) {
         if (s.end - s.at >= wanted) {

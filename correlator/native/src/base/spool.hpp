@@ -14,8 +14,8 @@ class Spool {
   public:
     static constexpr std::size_t kPiece = std::size_t{8} << 20;  // bytes in memory while records come
 
-    // fd: an empty file, open for reading and writing, that stays the caller's. Nothing is written while all fits into
-    // a piece.
+    // fd: an empty file, open for reading and writing; the caller closes fd. Nothing is written while all records fit
+    // into a piece.
     explicit Spool(int fd, std::size_t piece = kPiece) : fd_(fd), piece_(piece) {}
 
     // Room for a record of at most `size` bytes, to be filled and ended before anything else.
@@ -30,18 +30,18 @@ class Spool {
         std::uint32_t kind = 0;
         std::string_view data;  // valid until the next call
     };
-    // The next one by place; of one place in the order in which they came. False: that was all. Nothing can be added
-    // once this was called.
+    // The next record by place; records of one place in order of addition. False: the end. No records can be added
+    // after the first call.
     bool next(Record &);
-    // errno of the file's first write or read that failed, after which nothing is kept; 0: none.
+    // errno of the file's first failed write or read, after which nothing is kept; 0: none.
     int error() const { return error_; }
 
   private:
     static constexpr std::size_t kHeader = 16;
     struct Source {
         std::vector<char> buffer;
-        std::size_t at = 0, end = 0;              // of what is in the buffer
-        std::uint64_t file_at = 0, file_end = 0;  // of what is not
+        std::size_t at = 0, end = 0;              // of the bytes in the buffer
+        std::uint64_t file_at = 0, file_end = 0;  // of the bytes still in the file
         Record record;
     };
     void make_room(std::size_t size);
@@ -59,13 +59,13 @@ class Spool {
     std::vector<char> buffer_, sorted_;
     std::vector<std::pair<std::uint64_t, std::size_t>> index_;  // place, where in the buffer
     bool in_order_ = true, reading_ = false;
-    std::vector<std::uint64_t> pieces_;  // where they end in the file
+    std::vector<std::uint64_t> pieces_;  // ends of the pieces in the file
     struct PieceMerge {
         std::size_t read_size = 0;
         std::vector<Source> sources;
         std::vector<std::size_t> heap;  // of the sources other than current
         std::size_t current = 0;
-        bool any = false;  // current is one
+        bool any = false;  // current is a record
     };
     PieceMerge merge_;
 };

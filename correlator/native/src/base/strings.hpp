@@ -15,7 +15,7 @@ namespace opline {
 inline bool same_text(std::string_view a, std::string_view b) {
     const std::size_t n = a.size();
     if (n != b.size()) return false;
-    auto differ = [&](auto word) {  // both ends; they overlap
+    auto differ = [&](auto word) {  // both ends, with an overlap
         decltype(word) x, y, u, v;
         std::memcpy(&x, a.data(), sizeof word);
         std::memcpy(&y, b.data(), sizeof word);
@@ -44,7 +44,7 @@ class StringPool {
         ++size_;
         return id;
     }
-    // Another thread may ask for strings that were here when it was told of their ids.
+    // Another thread may read a string if the string existed before the thread got the id.
     const std::string &at(std::uint32_t id) const {
         const unsigned piece = piece_of(id);
         return pieces_[piece][id - (((std::size_t{1} << piece) - 1) * kFirst)];
@@ -52,7 +52,7 @@ class StringPool {
 
     std::size_t size() const { return size_; }
 
-    // Strings that were added since the last call, in order of their ids.
+    // Strings new since the last call, in order of their ids.
     std::vector<std::string> take_new() {
         std::vector<std::string> out;
         for (; taken_ < size_; ++taken_) out.push_back(at(static_cast<std::uint32_t>(taken_)));
@@ -61,7 +61,7 @@ class StringPool {
 
   private:
     static constexpr std::size_t kFirst = 1024;
-    // Each piece has room for twice as many as the one before.
+    // Each piece has room for twice as many strings as the piece before.
     static unsigned piece_of(std::uint32_t id) {
         return 63 - static_cast<unsigned>(__builtin_clzll(std::uint64_t{id} / kFirst + 1));
     }

@@ -15,18 +15,18 @@
 namespace opline {
 
 enum class ColumnType : std::uint8_t { kInt64, kUint64, kInt32, kUint32, kBool, kDict, kText };
-// in that order; as opline/store/schema.py has them
+// in the order of ColumnType; the names of opline/store/schema.py
 constexpr const char *kTypeNames[] = {"i64", "u64", "i32", "u32", "bool", "dict", "text"};
 constexpr const char *type_name(ColumnType t) { return kTypeNames[static_cast<std::size_t>(t)]; }
-// Throws std::runtime_error for a name that is none.
+// Throws std::runtime_error for an unknown name.
 inline ColumnType column_type(std::string_view name) {
     for (std::size_t i = 0; i < std::size(kTypeNames); ++i)
         if (name == kTypeNames[i]) return static_cast<ColumnType>(i);
     throw std::runtime_error("There is no type of column " + std::string(name));
 }
 
-// A column while it is being filled: one value of fixed width per row (absent ones 0), and, once a row is absent, one
-// byte per row that is 1 where it is.
+// A column during filling: one value of fixed width per row (0 if absent), and, from the first absent row on, one byte
+// per row: 1 if absent.
 class Column {
   public:
     Column(std::string name, ColumnType type) : name(std::move(name)), type(type) {}
@@ -69,7 +69,7 @@ class Column {
         if (type == ColumnType::kText) put(row, static_cast<std::int32_t>(text.size()));
         else std::memset(data_.get() + row * width(), 0, width());
     }
-    // From this row on: where put() writes.
+    // The storage from the row on: put() writes there.
     template <class T>
     T *from(std::size_t row) {
         return reinterpret_cast<T *>(data_.get()) + row;
@@ -97,7 +97,7 @@ class Column {
         nulls = 0;
     }
 
-    // 1 per row that is absent, where some are.
+    // One byte per row, 1 if absent; valid only with absent rows.
     const std::uint8_t *absent() const { return absent_.data(); }
     // Arrow's validity bitmap; empty where nothing is absent.
     std::vector<std::uint8_t> validity_bits(std::size_t rows) const {
@@ -105,12 +105,12 @@ class Column {
     }
     // kBool: Arrow's data.
     std::vector<std::uint8_t> value_bits(std::size_t rows) const { return pack(data_.get(), rows, 1); }
-    // All other types: the values as they lie, absent ones 0; kText: the ends, which are Arrow's offsets without the
-    // first, 0.
+    // All other types: the stored values, 0 if absent; kText: the ends, equal to Arrow's offsets without the first
+    // offset, 0.
     const std::uint8_t *values() const { return data_.get(); }
 
   private:
-    // One bit per byte that equals `one`.
+    // One bit per byte equal to `one`.
     static std::vector<std::uint8_t> pack(const std::uint8_t *bytes, std::size_t rows, std::uint8_t one) {
         std::vector<std::uint8_t> bits((rows + 7) / 8);
         for (std::size_t i = 0; i < rows; ++i) bits[i / 8] |= static_cast<std::uint8_t>((bytes[i] == one) << (i % 8));
@@ -127,7 +127,7 @@ class Table {
     std::string name;
     std::vector<Column> columns;
     std::size_t rows() const { return rows_; }
-    // The index of a new row, whose columns are to be put at once.
+    // The index of a new row; all columns must be put at once.
     std::size_t add_row() { return add_rows(1); }
     // The index of the first of so many.
     std::size_t add_rows(std::size_t n) {

@@ -6,7 +6,7 @@
 namespace opline {
 namespace {
 
-// Bytes of the well-formed character at `at`; 0: it is none, and `bad` bytes are one maximal subpart (Unicode, table
+// Bytes of the well-formed character at `at`; 0: ill-formed, and `bad` bytes are one maximal subpart (Unicode, table
 // 3-7).
 std::size_t character_at(std::string_view s, std::size_t at, std::size_t &bad) {
     const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(s[i]); };
@@ -35,7 +35,7 @@ std::size_t character_at(std::string_view s, std::size_t at, std::size_t &bad) {
     return n;
 }
 
-// The code of the well-formed character of so many bytes; of four bytes any, as none of them is obeyed.
+// The code of the well-formed character of n bytes; any code for four bytes, as a terminal obeys none of these.
 std::uint32_t code_at(std::string_view s, std::size_t at, std::size_t n) {
     const auto low = [&](std::size_t i, unsigned mask) { return static_cast<std::uint8_t>(s[at + i]) & mask; };
     if (n == 1) return low(0, 0xff);
@@ -44,7 +44,7 @@ std::uint32_t code_at(std::string_view s, std::size_t at, std::size_t n) {
     return 0x10000;
 }
 
-// What a terminal obeys.
+// A character that a terminal obeys.
 bool is_control(std::uint32_t code) {
     return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c || code == 0x200e || code == 0x200f ||
            (code >= 0x2028 && code < 0x202f) || (code >= 0x2066 && code < 0x206a);
@@ -55,7 +55,7 @@ void append_hex(std::string &out, std::uint32_t code, int digits) {
     for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4) out += kHex[(code >> shift) & 15];
 }
 
-// Bytes that are no character, each as two digits after ``before``.
+// Appends ill-formed bytes, each as two digits after ``before``.
 void append_bytes(std::string &out, std::string_view bytes, std::string_view before) {
     for (const char c : bytes) {
         out += before;

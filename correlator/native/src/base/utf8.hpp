@@ -6,15 +6,16 @@
 
 namespace opline {
 
-// The text, with \xff for each byte that is not part of a well-formed character: as Python decodes it with
+// The text, with \xff for each byte outside of a well-formed character: equal to Python's decoding with
 // `backslashreplace`. Different names stay different.
 std::string valid_utf8(std::string_view text);
 
-// Appends the text as people see it: what a terminal obeys, and what is ill-formed, is escaped (\x1b, \u202e), as
-// opline.talk.shown has it.
+// Appends the text for people: characters obeyed by a terminal, and ill-formed bytes, are escaped (\x1b, \u202e), as in
+// opline.talk.shown.
 void append_shown(std::string &out, std::string_view text);
 
-// Appends the text as a JSON string, in quotes: valid_utf8 for what is ill-formed, escapes for what a terminal obeys.
+// Appends the text as a JSON string, in quotes: valid_utf8 for ill-formed bytes, escapes for characters obeyed by a
+// terminal.
 void append_json(std::string &out, std::string_view text);
 
 inline bool is_ascii(std::string_view text) {

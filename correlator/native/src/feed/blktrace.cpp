@@ -40,7 +40,7 @@ std::size_t kind_of(std::uint8_t number) {
     return kNoEvent;
 }
 
-// The bits of a category that rwbs shows, and whether there are bytes, as an index.
+// An index of the category's bits with a letter in rwbs, and of whether there are bytes.
 std::size_t letters_at(std::uint32_t category, bool bytes) {
     std::size_t found = bytes;
     for (const std::uint32_t bit : {kWrite, kFlush, kSync, kReadahead, kMeta, kDiscard, kFua})
@@ -48,7 +48,7 @@ std::size_t letters_at(std::uint32_t category, bool bytes) {
     return found;
 }
 
-// As the kernel's blk_fill_rwbs() writes it.
+// The letters of the kernel's blk_fill_rwbs().
 std::string letters(std::uint32_t category, bool bytes) {
     std::string found = category & kFlush ? "F" : "";
     if (category & kDiscard) found += 'D';
@@ -135,7 +135,7 @@ bool BlktraceFeed::run(std::uint64_t most) {
 
 void BlktraceFeed::note(const BlktraceRecord &record, bool swapped) {
     if (record.number() == kProcessNote && !record.more.empty()) {
-        buffer_.flush();  // its events point to the names
+        buffer_.flush();  // the buffered events point to the names
         names_[record.tid] = record.more.substr(0, record.more.find_last_not_of('\0') + 1);
     } else if (record.number() == kTimeNote && record.more.size() >= 8 && origin_ns_ == kNoTime) {
         std::array<std::uint32_t, 2> words;  // seconds, ns
@@ -146,7 +146,7 @@ void BlktraceFeed::note(const BlktraceRecord &record, bool swapped) {
     }
 }
 
-// What is missing before it, by the numbers of its CPU.
+// Counts the records missing before this record, by the numbers of the CPU.
 void BlktraceFeed::count(const BlktraceRecord &record) {
     auto [at, fresh] = before_.try_emplace(record.cpu, record.sequence, record.ts_ns);
     if (fresh) return;

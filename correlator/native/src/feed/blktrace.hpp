@@ -19,15 +19,15 @@ namespace opline::feed {
 
 class BlktraceFeed {
   public:
-    // The bytes are to stay. `unordered`: one file that has the records of all CPUs, each in its order.
+    // The bytes must stay valid. `unordered`: one file with the records of all CPUs, each CPU in order.
     BlktraceFeed(EventSink &to, const std::vector<std::string_view> &files, bool unordered);
-    // At most about so many events; false: that was all, or a file is of no version that can be read.
+    // Feeds about `most` events; false: the end, or a file of an unknown version.
     bool run(std::uint64_t most);
 
     const std::vector<BlktraceFile> &files() const { return merge_.files(); }
     std::uint64_t events() const { return events_; }
     std::size_t bytes() const;
-    std::int64_t origin_ns() const { return origin_ns_; }  // of the time of day; kNoTime: no note says it
+    std::int64_t origin_ns() const { return origin_ns_; }  // of the time of day; kNoTime: no note
     const Plugs &plugs() const { return plugs_; }
 
   private:
@@ -49,12 +49,12 @@ class BlktraceFeed {
     EventSink &to_;
     BlktraceMerge merge_;
     std::uint32_t stream_;
-    std::array<std::array<BlktraceClass, 2>, kKinds> classes_;  // without the thread's name, and with it
+    std::array<std::array<BlktraceClass, 2>, kKinds> classes_;  // [0]: without the thread's name; [1]: with the name
     std::array<std::string, 256> letters_;
     EventBuffer<10> buffer_;
     std::unordered_map<std::uint32_t, std::pair<std::uint32_t, std::int64_t>> before_;  // of each CPU: number, time
     std::unordered_map<std::uint32_t, std::string> names_;
-    std::unordered_map<std::uint32_t, bool> issuing_;  // devices that issue requests
+    std::unordered_map<std::uint32_t, bool> issuing_;  // devices with issued requests
     Plugs plugs_;
     std::uint64_t events_ = 0;
     std::int64_t origin_ns_ = kNoTime;

@@ -22,7 +22,7 @@ struct BlktraceRecord {
     std::uint8_t number() const { return static_cast<std::uint8_t>(action); }
     std::uint32_t category() const { return action >> 16; }
     bool is_note() const { return category() & (1u << 10); }
-    // The order of a device's records: by time, then by whatever differs.
+    // The order of a device's records: by time, then by the first different field.
     bool before(const BlktraceRecord &other) const;
 };
 
@@ -42,7 +42,7 @@ class BlktraceFile {
     std::size_t read() const { return at_; }  // bytes, of whole records
     std::size_t unread() const { return bytes_.size() - at_; }
     static constexpr int kNoRecord = -1;
-    // The version, where that is another one; kNoRecord: the file does not begin with a record.
+    // The version, if not the known one; kNoRecord: the file does not begin with a record.
     std::optional<int> other_version() const { return other_version_; }
 
   private:

@@ -14,9 +14,9 @@ namespace opline::feed {
 class BlktraceMerge {
   public:
     using Notes = std::function<void(const BlktraceRecord &, bool swapped)>;
-    // The bytes are to stay. `unordered`: one file that has the records of all CPUs, each in its order.
+    // The bytes must stay valid. `unordered`: one file with the records of all CPUs, each CPU in order.
     BlktraceMerge(const std::vector<std::string_view> &files, bool unordered, Notes notes);
-    // Valid until the next call; nullptr: that was all, or a file is of no version that can be read.
+    // Valid until the next call; nullptr: the end, or a file of an unknown version.
     const BlktraceRecord *next();
     const std::vector<BlktraceFile> &files() const { return files_; }
 
@@ -29,8 +29,8 @@ class BlktraceMerge {
     bool unordered_, begun_ = false;
     Notes notes_;
     std::vector<BlktraceRecord> next_;  // of each file
-    std::vector<std::size_t> heap_;     // files that have a next one; behind its end the one whose record has gone
-    std::vector<BlktraceRecord> all_;   // of a file of all CPUs
+    std::vector<std::size_t> heap_;    // files with a next record; behind the end: the file of the record just returned
+    std::vector<BlktraceRecord> all_;  // of a file of all CPUs
     std::size_t at_ = 0;
 };
 

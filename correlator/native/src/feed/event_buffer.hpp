@@ -18,7 +18,7 @@ class EventBuffer {
         batch_[ready_] = event;
         if (++ready_ == kBatch) flush();
     }
-    // What is still here goes to the consumer: before anything else that has a place among the events.
+    // Sends the buffered events to the consumer: needed before anything else with a place among the events.
     void flush() {
         if (ready_) to_.events(batch_.data(), batch_.data() + ready_);
         ready_ = 0;

@@ -13,7 +13,7 @@ inline bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 inline bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
 inline bool is_word(char c) { return is_digit(c) || c == '_' || static_cast<unsigned char>((c | 32) - 'a') < 26; }
 
-// Goes through a text. What is asked for and is not there leaves it where it was.
+// Walks through a text. A function that does not find its text leaves the cursor in place.
 class LineCursor {
   public:
     explicit LineCursor(std::string_view text) : at_(text.data()), end_(text.data() + text.size()) {}
@@ -42,9 +42,9 @@ class LineCursor {
     void token() {
         while (at_ != end_ && !is_space(*at_)) ++at_;
     }
-    // So many digits at most, and no digit after them.
+    // At most `most` digits, without a digit afterwards.
     bool number(std::uint64_t &value, int most) {
-        constexpr std::ptrdiff_t kSure = 19;  // digits of which any are less than 2^64
+        constexpr std::ptrdiff_t kSure = 19;  // any number of so many digits is less than 2^64
         const char *const sure = end_ - at_ > kSure ? at_ + kSure : end_;
         const char *place = at_;
         std::uint64_t v = 0;

@@ -15,9 +15,9 @@ namespace opline::feed {
 
 // Of one device.
 struct DevicePlugs {
-    std::uint64_t plugs = 0;   // that a U ended, or nothing did
-    std::uint64_t timers = 0;  // that a timer ended (UT)
-    std::uint64_t ios = 0;     // requests that the U's released
+    std::uint64_t plugs = 0;   // ended by a U, or not ended
+    std::uint64_t timers = 0;  // ended by a timer (UT)
+    std::uint64_t ios = 0;     // requests released by the U's
     std::uint64_t timer_ios = 0;
     std::uint64_t plugged_ns = 0;
     std::int64_t first_ns = 0, last_ns = 0;  // events of I/Os
@@ -38,7 +38,7 @@ class Plugs {
         const auto at = found_.find(dev);
         if (at != found_.end() && !at->second.since_ns) at->second.since_ns = ts_ns;
     }
-    // U, or UT if `timer`, which releases so many requests.
+    // U, or UT if `timer`; releases `ios` requests.
     void unplug(std::uint32_t dev, std::int64_t ts_ns, std::uint64_t ios, bool timer) {
         const auto at = found_.find(dev);
         if (at == found_.end() || !at->second.since_ns) return;
@@ -48,7 +48,7 @@ class Plugs {
         ++(timer ? of.timers : of.plugs);
         (timer ? of.timer_ios : of.ios) += ios;
     }
-    // Each device that was plugged, by number, as if nothing came any more.
+    // Each device ever plugged, by number, as if the events ended now.
     std::vector<std::pair<std::uint32_t, DevicePlugs>> told() const {
         std::vector<std::pair<std::uint32_t, DevicePlugs>> all;
         for (auto [dev, of] : found_) {

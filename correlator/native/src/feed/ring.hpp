@@ -22,14 +22,14 @@ class RingFeed {
     static constexpr std::size_t kKinds = 14;
 
     explicit RingFeed(EventSink &to);
-    // Records in whatever pieces; one that is cut off waits for its rest.
+    // Records in pieces of any size; an incomplete record waits for its rest.
     void feed(std::string_view bytes);
 
-    std::int64_t first_ns() const { return first_ns_; }  // the first time that is known; kNoTime: none
-    std::int64_t until_ns() const { return until_ns_; }  // all that happened up to there has come; kNoTime: unknown
+    std::int64_t first_ns() const { return first_ns_; }  // the first known time; kNoTime: none
+    std::int64_t until_ns() const { return until_ns_; }  // all earlier events have arrived; kNoTime: unknown
     std::uint64_t events() const { return events_; }
     std::uint64_t lost() const { return lost_; }
-    // Of each thread that was seen lately its process.
+    // The process of each thread seen recently.
     std::unordered_map<std::uint32_t, std::uint32_t> processes() const;
 
   private:

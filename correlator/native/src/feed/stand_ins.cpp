@@ -39,7 +39,7 @@ bool StandIns::stand_in(Line &line) {
         if (stands_for_.issue || line.number == 0) line.number = start.sectors;
         if (!start.rwbs.empty()) line.rwbs = start.rwbs;
         if (--found->second.open == 0) started_.erase(found);
-        if (line.rwbs == kDeviceFlush) line.sector = ~std::uint64_t{0};  // as its completion has it
+        if (line.rwbs == kDeviceFlush) line.sector = ~std::uint64_t{0};  // as in the completion
     }
     return true;
 }

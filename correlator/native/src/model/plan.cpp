@@ -179,7 +179,7 @@ FileSpec file_spec(const json &f) {
     FileSpec out;
     if (const auto &path = f.at("path"); path.is_string()) out.path = path.get<std::string>();
     else
-        for (const auto &byte : path) out.path += static_cast<char>(byte.get<std::uint8_t>());  // it is not UTF-8
+        for (const auto &byte : path) out.path += static_cast<char>(byte.get<std::uint8_t>());  // not UTF-8
     if (const auto &disk = f.at("disk"); !disk.is_null()) out.disk = disk.get<std::uint32_t>();
     if (const auto inode = f.find("inode"); inode != f.end() && !inode->is_null()) {
         out.inode = inode->get<std::uint64_t>();
@@ -250,7 +250,8 @@ Plan parse_plan(const std::string &json_text) {
                     plan.key_spaces[i].spaces |= 1ull << space;
                 }
         }
-        for (std::size_t i = 0; i < plan.key_spaces.size(); ++i)  // who has this one has those, and what those have
+        // a holder of this space holds those spaces, and the spaces held with those
+        for (std::size_t i = 0; i < plan.key_spaces.size(); ++i)
             for (auto &space : plan.key_spaces)
                 if ((space.spaces >> i & 1) != 0) space.spaces |= plan.key_spaces[i].spaces;
         if (auto it = doc.find("facts"); it != doc.end() && !it->is_null())

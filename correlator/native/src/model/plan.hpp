@@ -18,8 +18,8 @@ enum class KeyScope : std::uint8_t { kGlobal, kProcess, kThread };
 // A soft begin makes an op only if no key names an op yet; a soft end ends only ops without a hard begin.
 enum class Role : std::uint8_t { kNone, kBegin, kEnd, kSoftBegin, kSoftEnd };
 enum class ThreadRule : std::uint8_t { kNone, kEnter, kLeave, kSwitch };
-// kOpenOrWork, kOpenOrJoin: open a batch if the thread has no open batch. kLeave: the op no longer waits for a batch
-// that reaches its need, and the batch of the thread closes.
+// kOpenOrWork, kOpenOrJoin: open a batch if the thread has no open batch. kLeave: the op no longer waits for a batch,
+// and the batch of the thread closes.
 enum class BatchDo : std::uint8_t { kNone, kOpen, kOpenOrWork, kJoin, kOpenOrJoin, kWork, kClose, kLeave };
 enum class IoWindow : std::uint8_t { kNone, kBegin, kEnd };
 // The act of a point on a message between hosts.
@@ -29,8 +29,8 @@ enum class Direction : std::uint8_t { kUnknown, kRead, kWrite };
 struct KeySpace {
     std::string name;
     KeyScope scope;
-    bool by_order = false;     // ops that wait under the key are met in order: right as a rule, without proof
-    std::uint64_t spaces = 0;  // a bit for this space, and for each space that a holder of this key also holds
+    bool by_order = false;     // ops waiting under the key are met in order: right as a rule, without proof
+    std::uint64_t spaces = 0;  // a bit for this space, and for each space always held together with this space
 };
 
 constexpr std::int32_t kNoFact = -1;
@@ -62,7 +62,7 @@ struct IosSpec {
     std::optional<KeyUse> submit, wait;  // the queue that names the I/Os
     bool ring = false;                   // the application can take completions without a call
     std::string count;                   // number of I/Os in the call
-    std::string least;                   // number of completions that the call waits for
+    std::string least;                   // number of completions awaited by the call
     std::string submitted, reaped;       // number of queued I/Os, of taken I/Os; "*": all done I/Os
     std::string names;                   // the application's numbers of the queued or taken I/Os
     IoWindow told = IoWindow::kNone;     // an event about one I/O: its begin, its completion
@@ -73,13 +73,13 @@ struct IosSpec {
     bool of_call() const { return submit || wait || !submitted.empty() || !reaped.empty(); }
 };
 
-// Bios (or requests) of threads with these names are ops of their own, if the threads work for no op.
+// Bios (or requests) of threads with these names become ops, if the threads work for no op.
 struct BiosSpec {
     std::string op_class;
     std::vector<std::string> threads, except;  // globs
 };
 
-// The mark of a thread that returns from waiting for work.
+// The mark of a thread returning from a wait for work.
 constexpr const char *kAwakeMark = "awake";
 
 // Lists of keys of a point: in the plan, and bound to an event class. A new list is a member, a name in the plan, and
@@ -87,7 +87,7 @@ constexpr const char *kAwakeMark = "awake";
 template <class Key>
 struct KeyLists {
     std::vector<Key> find, bind, release;
-    std::vector<Key> wait;      // the op waits under these keys to be met
+    std::vector<Key> wait;      // the op waits under these keys for another op
     std::vector<Key> meet;      // finds the op that has waited longest under these keys
     std::vector<Key> sole;      // finds the only op that waits under these keys
     std::vector<Key> identity;  // of a message: the same at both ends
@@ -103,15 +103,15 @@ struct KeyLists {
                                                   {"identity", &Lists::identity}}};
 };
 
-// Fields of the event that a point needs: their names in the plan ("": none), and their slots in an event class. A new
-// field is a member, a place in the plan, and its use.
+// Fields of the event needed by a point: names in the plan ("": none), and slots in an event class. A new field is a
+// member, a place in the plan, and its use.
 template <class Field>
 struct PointFields {
     Field name{};  // the field for "{}" in the point's name
     Field op_class{}, object{}, offset{}, length{}, file{};
     Field members{};  // at the close of a batch: its number of members
-    // A place in an order (of a log): the op is a member of the first batch that reaches the needed place, among
-    // batches with the same value of `among`.
+    // A place in an order (of a log): the op joins the first batch reaching the needed place, among batches with the
+    // same value of `among`.
     Field needs{}, reaches{}, among{};
 
     struct Named {

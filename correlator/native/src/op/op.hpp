@@ -89,7 +89,7 @@ struct BatchNeed {
 
 // The I/O of an op; for an op that is one I/O, the progress.
 struct IoLife {
-    bool is_io = false;        // one I/O: the op ends with the completion, or when the program takes it
+    bool is_io = false;        // one I/O: the op ends at the completion, or when the program takes the completion
     bool own = false;          // a bio began the op, without a call
     bool told = false;         // own events tell the begin and the completion
     bool data = false;         // ring: the submitting call queued a bio with the data
@@ -98,7 +98,7 @@ struct IoLife {
     bool ring = false, done = false;
     bool read_ahead = false;  // the bios read more than the op asked for
     bool lost = false;        // a request never completed: the completion time is unknown
-    std::uint8_t votes = 0;   // what the target has learned from the op (vote:: in link/targets.hpp)
+    std::uint8_t votes = 0;   // facts learned from the op by the target (vote:: in link/targets.hpp)
     std::uint32_t space = 0;
     std::uint32_t open_bios = 0;
     std::uint32_t posted = 0;  // ring with a counter: number of completions up to this I/O
@@ -107,24 +107,24 @@ struct IoLife {
     std::uint64_t name = 0;  // the application's number of the I/O; 0: unknown
 };
 
-// kAlias: another name for an op (which turned out to be the same), an op's child or a batch.
+// kAlias: another name for an op (joined with another op), an op's child or a batch.
 enum class OpState : std::uint8_t { kFree, kOpen, kEnded, kAlias };
 
-// The fields that every event reads come first, in one cache line.
+// The fields read for every event come first, in one cache line.
 struct OpAtHand {
     std::uint64_t serial = 0;  // op_id
     std::uint32_t slot = 0;
     OpState state = OpState::kFree;
     bool hard = false;  // a begin made the op, not a soft begin
     TransitionList transitions;
-    std::uint64_t global_spaces = 0;  // a bit per global key space in which the op has a key
+    std::uint64_t global_spaces = 0;  // a bit per global key space with a key of the op
 };
 
 // Fields with a value in most ops.
 struct OpFacts {
     std::int64_t begin_ns = 0, end_ns = 0;
     std::int64_t offset_bytes = 0, length_bytes = 0;
-    // the process and, if the model names one, the file that the op reads or writes
+    // the process and, if named by the model, the file read or written by the op
     std::uint64_t target = 0;
     std::uint32_t host = 0, target_host = 0;
     std::uint32_t op_class = 0;  // pool id; 0: not named
@@ -146,11 +146,11 @@ struct OpOddities {
     std::uint64_t write_number = 0;      // number of the last write, by end, among the target's writes; 0: none
     std::uint32_t file_dev = 0;          // device of the file, if the event tells (system calls from BPF)
     std::uint32_t bios = 0;              // bios of the op
-    std::uint32_t bios_done = 0;         // completed bios that became no request
+    std::uint32_t bios_done = 0;         // completed bios without a request
     std::uint32_t bios_on_their_way = 0;
     std::uint32_t data_dev = 0;     // device of the first own data
     std::uint32_t window_host = 0;  // host on which the bytes got in flight
-    std::uint32_t deferred = 0;     // pieces of the data that were written back outside the latency
+    std::uint32_t deferred = 0;     // pieces of the data written back outside the latency
     std::uint32_t soft_end_order = 0;
     IoLife io;
     std::uint64_t alias_of = 0;  // with kAlias: the op
@@ -172,16 +172,16 @@ struct OpOddities {
 struct alignas(64) Op : OpAtHand, OpFacts, OpOddities {
     std::uint64_t partner = 0;  // probably the other half of the op, by order
     std::vector<Key> keys;
-    std::vector<std::pair<std::uint32_t, Key>> lent;  // keys that a point takes back, with the key space
+    std::vector<std::pair<std::uint32_t, Key>> lent;  // keys taken back by a later point, with the key space
     std::string object, key_text;
     std::string file_name;  // if the model's `file_by` is a text
     std::vector<RequestCut> requests;
     std::vector<BatchMembership> batches;
     std::vector<BatchNeed> needs;
     std::vector<std::uint32_t> parents;  // the parent of each child, from 1
-    std::vector<std::uint64_t> aliases;  // refs that lead to this op
+    std::vector<std::uint64_t> aliases;  // refs to this op
     std::vector<Key> waits;              // keys under which the op waits for the other half
-    std::vector<std::uint64_t> halves;   // key spaces of one half, per join that a key proved
+    std::vector<std::uint64_t> halves;   // key spaces of one half, per join proved by a key
 
     // The end is known, and not before the begin. If times go back, an end can come before the begin.
     bool complete() const { return state == OpState::kEnded && end_ns >= begin_ns && !io.end_untold; }
@@ -205,7 +205,7 @@ struct alignas(64) Op : OpAtHand, OpFacts, OpOddities {
         deferred += gone.deferred;
     }
 
-    // Adds the batches of the other half, whose transitions follow `offset` own ones.
+    // Adds the batches of the other half, whose transitions follow `offset` own transitions.
     void take_batches(const Op &gone, std::uint32_t offset) {
         for (const auto &m : gone.batches) batches.push_back({m.batch, m.joined_order + offset});
         for (const auto &n : gone.needs) needs.push_back({n.order, n.needed, n.joined_order + offset, n.sure});

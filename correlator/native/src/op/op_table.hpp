@@ -15,7 +15,7 @@ constexpr std::uint64_t op_ref(const Op &op) { return ((op.serial + 1) << 24) | 
 constexpr std::uint64_t serial_of(std::uint64_t ref) { return (ref >> 24) - 1; }
 constexpr std::uint32_t slot_of(std::uint64_t ref) { return static_cast<std::uint32_t>(ref & 0xffffff); }
 
-constexpr std::uint64_t kNoSerial = ~std::uint64_t{0};  // of an op's place while it is no op's
+constexpr std::uint64_t kNoSerial = ~std::uint64_t{0};  // of a free place
 
 // The ops in memory. At most 2^24 at once; 2^39 in a trace.
 class OpTable {
@@ -26,14 +26,14 @@ class OpTable {
         op.state = OpState::kOpen;
         return op;
     }
-    // Aliases have serials of their own: ops are numbered without gaps for them.
+    // Aliases have separate serials, so that ops are numbered without gaps.
     Op &create_alias() {
         Op &op = take_slot();
         op.serial = (std::uint64_t{1} << 39) + next_alias_++;
         op.state = OpState::kAlias;
         return op;
     }
-    // The number of the op that was made last, which turned out to be a part of another, goes to the next.
+    // The number of the last new op goes to the next op, as the last op became a part of another op.
     void take_back_number(const Op &op) {
         if (op.serial + 1 == next_serial_) --next_serial_;
     }
@@ -47,7 +47,7 @@ class OpTable {
     void release(std::uint64_t ref) {
         if (Op *op = at(ref)) release(*op);
     }
-    // What a ref leads to through its aliases: an op and which child of it, or a batch, or nothing (it was settled).
+    // The target of a ref, through aliases: an op with the number of the child, or a batch, or nothing (settled).
     struct Resolved {
         Op *op = nullptr;
         Batch *batch = nullptr;
@@ -96,7 +96,7 @@ class OpTable {
         Op *op = slots_[slot_of(ref)];
         return op && op->serial == serial_of(ref) ? op : nullptr;
     }
-    // It is nobody's, and ready for a new op.
+    // Frees the place for a new op.
     void put_by(Op &op) {
         op.state = OpState::kFree;
         op.serial = kNoSerial;
@@ -131,7 +131,7 @@ class OpTable {
     Shapes shapes_;
     std::vector<Op *> slots_ = std::vector<Op *>(1);  // the first is never anybody's: there a ref of 0 leads
     std::vector<std::unique_ptr<Op>> ops_;
-    std::vector<Op *> spare_;  // the last one was used last
+    std::vector<Op *> spare_;  // the last one was used most recently
     std::vector<std::uint32_t> free_;
     std::uint64_t next_serial_ = 0, next_alias_ = 0;
     std::size_t live_ = 0;

@@ -18,12 +18,12 @@ inline std::uint64_t thread_key(std::uint32_t host, std::int64_t tid) {
 }
 
 struct ThreadPoint {
-    static constexpr std::uint64_t kNobody = 0;  // it waited for something to do until then
+    static constexpr std::uint64_t kNobody = 0;  // the thread waited for work until then
     // Refs of ops have 63 bits.
     static constexpr std::uint64_t of_batch(std::uint64_t serial) { return std::uint64_t{1} << 63 | serial; }
 
     std::int64_t ts_ns = 0;
-    // op_ref() of the op as it was then (united with another half it may be an alias), or a batch.
+    // op_ref() of the op at the time (by now perhaps an alias, after a join), or a batch.
     std::uint64_t worked_for = kNobody;
     std::uint32_t point = 0;  // pool id
 };
@@ -33,8 +33,8 @@ class ThreadPoints {
     using Points = std::vector<ThreadPoint>;
     struct Thread {
         Points points;            // in order of time
-        bool says_awake = false;  // it is known when it returns from waiting: else it is awake
-        bool ended = false;       // by what the trace tells of its process, and no point came since
+        bool says_awake = false;  // the returns from waiting are known; else the thread counts as awake
+        bool ended = false;       // the thread's process has ended, and no point came since
     };
 
     void passed(std::uint32_t host, std::int64_t tid, const ThreadPoint &p) {
@@ -46,22 +46,22 @@ class ThreadPoints {
             all.erase(all.begin(), all.begin() + kMostOfThread / 2);
             count_ -= kMostOfThread / 2;
         }
-        // A point may be stamped with the time of a mark before it.
+        // A point may have the time of a mark before it.
         auto at = all.end();
         while (at != all.begin() && std::prev(at)->ts_ns > p.ts_ns) --at;
         all.insert(at, p);
         ++count_;
     }
-    // nullptr: nothing is known of it.
+    // nullptr: unknown thread.
     const Thread *of(std::uint32_t host, std::int64_t tid) const { return threads_.find(thread_key(host, tid)); }
 
-    // Its points go with the ops that they are older than, the last one too.
+    // The thread's points go with the ops older than the points, the last point included.
     void ended(std::uint64_t key) {
         if (Thread *thread = threads_.find(key)) thread->ended = true;
     }
     std::size_t threads() const { return threads_.size(); }
 
-    // So many are kept that forgetting may pay.
+    // So many points that forgetting may be worth the time.
     bool many() const { return count_ >= look_at_; }
     void forget_before(std::int64_t ns) {
         count_ = 0;
@@ -69,7 +69,7 @@ class ThreadPoints {
             Points &all = thread.points;
             auto first = all.begin();
             while (first != all.end() && first->ts_ns < ns) ++first;
-            if (first != all.begin()) --first;  // what the thread was at
+            if (first != all.begin()) --first;  // the thread's work at the begin
             all.erase(all.begin(), first);
             count_ += all.size();
         });

@@ -15,18 +15,18 @@ namespace opline {
 
 enum class Evidence : std::uint8_t { kBegin, kKey, kThread, kBatch, kCompletion };
 
-constexpr std::uint32_t kNoSpec = 0xffffffff;  // a transition that the core made, not a point of the model
+constexpr std::uint32_t kNoSpec = 0xffffffff;  // a transition made by the core, without a point of the model
 
-// The part of a transition that is the same in every op of the shape.
+// The part of a transition common to all ops of the shape.
 struct TransitionKind {
-    std::uint64_t spaces = 0;     // bit per key space that the event carried
-    std::int64_t batch = -1;      // batch whose shared work it is
+    std::uint64_t spaces = 0;     // bit per key space of the event
+    std::int64_t batch = -1;      // batch with this shared work
     std::uint32_t point = 0;      // pool id, without recurrence number
     std::uint32_t event = 0;      // pool id; 0: none
     std::uint32_t spec = 0;       // index into Plan::points, or kNoSpec
     std::uint32_t key_space = 0;  // with kKey
     Evidence evidence = Evidence::kKey;
-    bool in_thread = false;  // its thread worked for the op already
+    bool in_thread = false;  // the thread already worked for the op
 
     bool operator==(const TransitionKind &o) const {
         return spaces == o.spaces && batch == o.batch && point == o.point && event == o.event && spec == o.spec &&
@@ -51,12 +51,12 @@ struct Transition : TransitionKind {
     std::uint32_t child = 0;  // of the op; 0: the op itself
 };
 
-// Where a list is in the tree of shapes: the node, and from the 16th bit on how deep it lies, which is the list's size.
+// A list's place in the tree of shapes: the node, and from the 16th bit on the depth, equal to the list's size.
 using Place = std::uint32_t;
 constexpr std::uint32_t node_at(Place place) { return place & 0xffff; }
 constexpr std::uint32_t depth_at(Place place) { return place >> 16; }
 
-// The tree of shapes. A node is a sequence of kinds, each with the ordinal of its thread in the op; node 0 is empty.
+// The tree of shapes. A node is a sequence of kinds, each with its thread's ordinal in the op; node 0 is empty.
 class Shapes {
   public:
     static constexpr std::uint32_t kMaxNodes = 1u << 16;
@@ -71,7 +71,7 @@ class Shapes {
         std::uint32_t last_child = 0;  // 0: none yet
     };
 
-    // Without details lists don't keep CPUs and names of threads: for those who don't want the table.
+    // Without details, lists do not keep CPUs and names of threads: for runs without the table.
     explicit Shapes(bool details = true) : details_(details), nodes_(1) {}
     bool details() const { return details_; }
     void forget_details() { details_ = false; }
@@ -97,9 +97,9 @@ class Shapes {
     FlatMap<std::uint64_t, std::uint32_t> children_;
 };
 
-// Of a list that has a shape: what is different from list to list of it.
+// The differences between the lists of a shape.
 struct ShapedList {
-    std::uint32_t shape = 0;  // 0: it has none
+    std::uint32_t shape = 0;  // 0: no shape
     std::uint32_t comm = 0;   // of the first
     std::int64_t tid = -1;    // of the first
     std::size_t size = 0;
@@ -131,7 +131,7 @@ class TransitionList {
     std::int64_t first_tid() const { return shaped_ ? ids_[0].tid : wide_.front().tid; }
     std::uint32_t first_comm() const { return shaped_ ? first_comm_ : wide_.front().comm; }
 
-    // In full, whatever it was; it stays so.
+    // Converts the list to the full form, permanently.
     std::vector<Transition> &full() { return in_full(); }
     const Transition &operator[](std::size_t i) const { return in_full()[i]; }
     const Transition &front() const { return in_full().front(); }
@@ -139,7 +139,7 @@ class TransitionList {
     std::vector<Transition>::const_iterator begin() const { return in_full().begin(); }
     std::vector<Transition>::const_iterator end() const { return in_full().end(); }
 
-    // Whether a transition is of such a kind; a shape stays one.
+    // Whether a transition is of such a kind; keeps the shape.
     template <class Such>
     bool any_kind(Such such) const {
         if (!shaped_) return std::any_of(wide_.begin(), wide_.end(), such);
@@ -148,7 +148,7 @@ class TransitionList {
         return false;
     }
 
-    // Whether one came from such a process; a shape stays one.
+    // Whether a transition came from such a process; keeps the shape.
     template <class Such>
     bool any_process(Such such) const {
         if (!shaped_)
@@ -156,7 +156,7 @@ class TransitionList {
         return std::any_of(ids_.begin(), ids_.begin() + threads_, [&such](const Thread &t) { return such(t.pid); });
     }
 
-    // The shape; 0: the list has none. The thread's ordinal of a transition is that of the shape's node.
+    // The shape; 0: none. A transition's thread has the ordinal of the shape's node.
     std::uint32_t shape() const { return shaped_ ? node_at(place_) : 0; }
     std::int64_t tid(std::uint32_t thread) const { return ids_[thread].tid; }
     std::int32_t pid(std::uint32_t thread) const { return ids_[thread].pid; }
@@ -172,7 +172,7 @@ class TransitionList {
         return shaped_ && place_ != 0 ? ShapedList{node_at(place_), first_comm_, ids_[0].tid, size(), times_.data()}
                                       : ShapedList{};
     }
-    // As it would be in full, for a list that has a shape.
+    // The full form of a list with a shape.
     void copy_to(std::vector<Transition> &out) const;
 
   private:
@@ -197,7 +197,7 @@ class TransitionList {
         if (detailed_) details_.push_back({t.cpu, t.comm});
         return true;
     }
-    // The thread's, or the next one for a new thread; kMaxThreads: it can have none.
+    // The thread's ordinal, or the next ordinal for a new thread; kMaxThreads: no ordinal is left.
     std::uint32_t ordinal_of(std::int64_t tid, std::int32_t pid) const {
         std::uint32_t thread = 0;
         while (thread < threads_ && ids_[thread].tid != tid) ++thread;
@@ -226,14 +226,14 @@ class TransitionList {
         return wide_;
     }
 
-    // What every event looks at comes first.
+    // The fields read for every event come first.
     mutable bool shaped_ = false;
     bool detailed_ = false;
     std::uint8_t threads_ = 0;
     mutable Place place_ = 0;
     std::uint32_t room_ = 0;
     std::uint32_t first_comm_ = 0, first_cpu_ = kNoCpu;
-    std::vector<std::int64_t> times_;  // room_ of them: how many there are the place says
+    std::vector<std::int64_t> times_;  // room_ of these; `place_` has the number in use
     Shapes *shapes_ = nullptr;
     std::array<Thread, Shapes::kMaxThreads> ids_{};
     std::vector<Detail> details_;

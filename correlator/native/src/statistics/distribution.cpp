@@ -40,7 +40,7 @@ Distribution::Moments Distribution::moments() const {
     return out;
 }
 
-// Negative ones are counted as 0.
+// Negative values count as 0.
 [[gnu::always_inline]] inline void Distribution::count(std::int64_t value) {
     const std::size_t bucket = bucket_of(value < 0 ? 0 : static_cast<std::uint64_t>(value));
     if (__builtin_expect(bucket >= buckets_.size(), 0)) buckets_.resize(bucket + 1);
@@ -61,8 +61,8 @@ void Distribution::add_to_buckets(std::int64_t value) {
     count(value);
 }
 
-// The value of that rank, from 0, among those that are known as they are; `others_` is sorted. Ranks come in ascending
-// order: those below `sorted` have their place in `short_`.
+// The value with this rank, from 0, among the exact values; `others_` is sorted. Ranks come in ascending order: ranks
+// below `sorted` have their place in `short_`.
 std::int64_t Distribution::of_rank(std::size_t rank, std::size_t &sorted) {
     const auto negative =
         static_cast<std::size_t>(std::lower_bound(others_.begin(), others_.end(), 0) - others_.begin());

@@ -10,14 +10,14 @@
 
 namespace opline {
 
-// Up to kExact integers are known as they are; with more they are counted in buckets with fixed edges (each power of
-// two split in 256), so the result does not depend on their order.
+// Up to kExact integers are kept exactly; more integers are counted in buckets with fixed edges (each power of two
+// split in 256), so the result does not depend on their order.
 class Distribution {
   public:
     static constexpr std::size_t kExact = std::size_t{1} << 18;
     static constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 
-    // `exact`: how many are known as they are.
+    // `exact`: limit of exact values.
     explicit Distribution(std::size_t exact = kExact) : exact_(exact) {}
 
     void add(std::int64_t value) {
@@ -38,7 +38,7 @@ class Distribution {
     };
     Summary summary(const std::vector<std::uint32_t> &per_mille);
 
-    // Of integers that are all known as they are. The integers in one bucket:
+    // For integers kept exactly: the integers in one bucket.
     struct Cell {
         std::uint64_t count = 0;
         std::int64_t total = 0, least = 0, most = 0;
@@ -55,7 +55,7 @@ class Distribution {
     void add_to_buckets(std::int64_t value);
     void count(std::int64_t value);
     void fill_buckets();
-    // What min and deviation are made of. Of values that are known as they are it is counted when it is asked for.
+    // The parts of min and deviation. For exact values counted on demand.
     struct Moments {
         std::int64_t min = std::numeric_limits<std::int64_t>::max();
         unsigned __int128 squares = 0;  // an integer: the order of the values changes nothing
@@ -72,7 +72,7 @@ class Distribution {
     std::uint64_t count_ = 0;
     std::int64_t total_ = 0, max_ = 0;
     Moments counted_;                   // of the values in buckets
-    std::vector<std::uint32_t> short_;  // as long as there are no buckets: what fits into four bytes, and the rest
+    std::vector<std::uint32_t> short_;  // without buckets: values of at most four bytes, and all other values
     std::vector<std::int64_t> others_;
     std::vector<std::uint64_t> buckets_;
 };

@@ -17,16 +17,16 @@ namespace opline {
 
 class OpStatistics final : public OpSink {
   public:
-    // `with_tainted`: ops that overlap discarded events count, too. `classes`: only ops of these count; none: all do,
-    // but those of a class whose name begins like one of `without`.
+    // `with_tainted`: ops that overlap discarded events count, too. `classes`: only ops of these classes count; empty:
+    // all ops, except classes whose name begins with one of `without`.
     OpStatistics(const StringPool &strings, bool with_tainted, std::vector<std::string> classes,
                  std::vector<std::string> without)
         : strings_(strings), with_tainted_(with_tainted), only_(std::move(classes)), without_(std::move(without)) {}
 
     void op(const SettledOp &) override;
-    // What StageStatistics::json() has, "tainted" (complete ops that are), "takes_unseen" (ops that count and end at
-    // their completion, as nothing says when the application took it), "programs": pid, name, ops that count, and
-    // "classes": the complete ops of each class, whether they count or not.
+    // The members of StageStatistics::json(), "tainted" (complete tainted ops), "takes_unseen" (counted ops that end at
+    // their completion, as no event tells when the application took the completion), "programs": pid, name, counted
+    // ops, and "classes": the complete ops of each class, counted or not.
     nlohmann::json json();
 
   private:
@@ -50,7 +50,7 @@ class OpStatistics final : public OpSink {
         return recent_class_ && recent_class_id_ == id ? *recent_class_ : another_class(id);
     }
     [[gnu::noinline]] OpClass &another_class(std::uint32_t id);
-    // `name`: pool id of the program that the process ran; 0: not known.
+    // `name`: pool id of the process's program; 0: unknown.
     ProgramOps &program(std::int32_t pid, std::uint32_t name) {
         const std::uint64_t key = std::uint64_t{static_cast<std::uint32_t>(pid)} << 32 | name;
         return recent_ && recent_program_ == key ? *recent_ : another_program(key);
@@ -59,7 +59,7 @@ class OpStatistics final : public OpSink {
         recent_program_ = key;
         return *(recent_ = programs_.insert(key).first);
     }
-    // `tid`, `comm`: of its first point.
+    // `tid`, `comm`: of the op's first point.
     void count_program(std::uint64_t op, std::int32_t pid, std::int64_t tid, std::uint32_t comm) {
         ProgramOps &p = program(pid, 0);
         ++p.ops;
@@ -73,12 +73,12 @@ class OpStatistics final : public OpSink {
     const StringPool &strings_;
     bool with_tainted_;
     std::vector<std::string> only_, without_;
-    FlatMap<std::uint32_t, OpClass> classes_;  // by their names' numbers in the pool
+    FlatMap<std::uint32_t, OpClass> classes_;  // by the pool ids of the names
     OpClass *recent_class_ = nullptr;          // of the last op
     std::uint32_t recent_class_id_ = 0;
     std::uint64_t tainted_ = 0, takes_unseen_ = 0;
     StageStatistics stages_;
-    FlatMap<std::uint64_t, ProgramOps> programs_;  // by process and, where it is known, program
+    FlatMap<std::uint64_t, ProgramOps> programs_;  // by process and, if known, program
     ProgramOps *recent_ = nullptr;                 // of the last op
     std::uint64_t recent_program_ = 0;
 };

@@ -18,15 +18,15 @@ namespace opline {
 
 class StageStatistics {
   public:
-    // Ops below this id say in which order an op meets the stages.
+    // Ops below this id determine the order of the stages.
     static constexpr std::uint64_t kOrderOps = 100'000;
 
-    // `exact`: how many values of a stage are known as they are.
+    // `exact`: limit of exact values per stage.
     explicit StageStatistics(std::size_t exact = Distribution::kExact)
         : exact_(exact), unattributed_(exact), unknown_(exact), latency_(exact) {}
 
-    // Names and kinds are numbers of the caller's, small. Rows of one op come together, in order of seq.
-    // Ops that do not count are looked at for the order only.
+    // Names and kinds are small numbers of the caller. Rows of one op come together, in order of seq. Ops that do not
+    // count only help with the order.
     void stage(std::uint32_t name, std::uint32_t kind, std::uint64_t op, std::uint32_t seq, std::int64_t duration_ns,
                bool counts) {
         Stage &s = stages_[place_of(name, kind)];
@@ -47,17 +47,18 @@ class StageStatistics {
         unattributed_.add(unattributed_ns);
         unknown_.add(unknown_ns);
     }
-    // `text`: of the caller's numbers. A JSON object: "stages" in the order in which an op meets them (by the median,
-    // over the ops below kOrderOps, of the place where an op has it first), "unattributed", "unknown", "latency"; each
-    // with count, total_ns, max_ns and "quantiles_ns" (50, 90, 99, 99.9 %). "exact": false where buckets were needed.
+    // `text`: names for the caller's numbers. A JSON object: "stages" in the order in which an op meets the stages (by
+    // the median, over the ops below kOrderOps, of the stage's first place in the op), "unattributed", "unknown",
+    // "latency"; each with count, total_ns, max_ns and "quantiles_ns" (50, 90, 99, 99.9 %). "exact": false if buckets
+    // were needed.
     nlohmann::json json(const std::function<std::string(std::uint32_t)> &text);
 
-    // Where all values are known as they are: what adds to other runs' (Distribution::cells). A JSON object: "cells"
-    // and "squares" (the sum, as a text) by group, "stage NAME" or "of NAME"; "kinds": [stage, kind] of all ops'
-    // stages; "places": [stage, place, how many ops below kOrderOps have it first there]. Cells are five lists:
+    // If all values are exact: sums to combine with other runs (Distribution::cells). A JSON object: "cells" and
+    // "squares" (the sum, as a text) by group, "stage NAME" or "of NAME"; "kinds": [stage, kind] of all ops' stages;
+    // "places": [stage, place, number of ops below kOrderOps with the stage's first place]. Cells are five lists:
     // buckets, counts, sums, least, most.
     nlohmann::json sums(const std::function<std::string(std::uint32_t)> &text);
-    // The values of a stage, or of what belongs to none; nullptr if the stage is not known.
+    // The values of a stage, or of the time in no stage; nullptr for an unknown stage.
     const Distribution *values(std::uint32_t name);
     const Distribution &unattributed() const { return unattributed_; }
     const Distribution &unknown() const { return unknown_; }
@@ -70,11 +71,11 @@ class StageStatistics {
         Distribution values;
         std::uint32_t name = 0;
         std::uint64_t rows = 0, seq_sum = 0;  // of all ops
-        std::uint64_t op = 0;                 // the last one, plus 1; 0: none
+        std::uint64_t op = 0;                 // the last op, plus 1; 0: none
         std::int64_t sum_ns = 0;              // in that op
         std::uint32_t kind = 0;
         bool counts = false;
-        std::vector<std::uint64_t> places;  // how many ops have it first there
+        std::vector<std::uint64_t> places;  // by first place in the op: the number of ops
         std::uint64_t place_count = 0, place_sum = 0;
     };
     static void close(Stage &s) {
@@ -85,7 +86,7 @@ class StageStatistics {
         s.op = 0;
     }
     static void first_in_op(Stage &, std::uint32_t seq);
-    // Where the stage is in stages_; a new one at first sight.
+    // The index of the stage in stages_; new at first sight.
     std::uint32_t place_of(std::uint32_t name, std::uint32_t kind) {
         if (name < places_.size() && places_[name] != 0) return places_[name] - 1;
         return add_stage(name, kind);
@@ -93,7 +94,7 @@ class StageStatistics {
     std::uint32_t add_stage(std::uint32_t name, std::uint32_t kind);
 
     std::size_t exact_;
-    std::deque<Stage> stages_;           // they stay where they are
+    std::deque<Stage> stages_;           // stages stay in place
     std::vector<std::uint32_t> places_;  // by name, plus 1
     Distribution unattributed_, unknown_, latency_;
 };

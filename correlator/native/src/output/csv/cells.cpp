@@ -8,7 +8,7 @@
 namespace opline::csv {
 namespace {
 
-// Nothing to be done with it, as with nearly all texts.
+// No quoting or escaping needed, as for nearly all texts.
 bool is_plain(std::string_view text) {
     unsigned char special = 0;
     for (const char c : text)

@@ -9,7 +9,7 @@
 namespace opline::csv {
 
 constexpr std::size_t kMaxNumber = 20;         // characters
-constexpr std::size_t kRoom = kMaxNumber + 1;  // that put_number() may write to
+constexpr std::size_t kRoom = kMaxNumber + 1;  // bytes that put_number() may write
 
 struct DigitPairs {
     char text[200];
@@ -22,7 +22,7 @@ struct DigitPairs {
 };
 inline constexpr DigitPairs kDigitPairs;
 
-// Where it ends. There is room for kRoom. std::to_chars takes twice as long.
+// Returns the end. Needs kRoom bytes. std::to_chars takes twice as long.
 inline char *put_number(char *at, std::uint64_t v) {
     char digits[2 * kMaxNumber];
     char *first = digits + kMaxNumber;
@@ -54,10 +54,10 @@ void add_number(std::string &out, T v) {
     out.append(b, put_number(b, v));
 }
 
-// In quotes where it has a comma, a quote or a line's end. A byte that is not UTF-8 is written as \xff, as in the
+// With quotes if the text has a comma, a quote or a line's end. A byte outside of UTF-8 is written as \xff, as in the
 // tables.
 void add_text(std::string &out, std::string_view text);
-// The same, where it ends. There is room for text_room(text).
+// The same; returns the end. Needs text_room(text) bytes.
 char *put_text(char *at, std::string_view text);
 constexpr std::size_t text_room(std::string_view text) { return 4 * text.size() + 2; }
 

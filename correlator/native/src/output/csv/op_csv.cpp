@@ -11,10 +11,10 @@ namespace opline {
 namespace {
 
 constexpr std::size_t kUnattributed = sizeof(OpAttributes), kLength = kUnattributed + 8, kHead = kLength + 4;
-constexpr std::size_t kChunk = std::size_t{1} << 20;  // of what rows() gives
+constexpr std::size_t kChunk = std::size_t{1} << 20;  // bytes per call of rows()
 
 // kOp: attributes, unattributed_ns, length of the head, head, tail. kPairs: (stage number, duration). kShape: handle,
-// durations of 4 bytes. kClient: client_ns. kBio: its id, then what it does. kRows: whole rows.
+// durations of 4 bytes. kClient: client_ns. kBio: the bio's id and kind. kRows: whole rows.
 
 template <class T>
 T get(std::string_view data, std::size_t at) {
@@ -33,7 +33,7 @@ void add_cell(std::string &out, std::string_view text) {
     csv::add_text(out, text);
 }
 
-// The cells of an interval between its op_id and its begin.
+// The cells of an interval between op_id and begin.
 void add_middle(std::string &out, const OpCsv::StageRow &s) {
     add_cell(out, static_cast<std::int64_t>(s.seq));
     for (const auto text : {s.stage, s.kind, s.from, s.to}) add_cell(out, text);
@@ -71,7 +71,7 @@ void OpCsv::op(std::uint64_t place, const Op &o) {
     }
     *at++ = ',';
     if (o.has_sector) at = csv::put_number(at, o.sector);
-    *at++ = ',';  // what its first bio does follows
+    *at++ = ',';  // the kind of the first bio follows
     spool_.end(place, kOp, at);
 }
 

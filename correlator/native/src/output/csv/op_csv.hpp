@@ -20,7 +20,7 @@ class OpCsv {
   public:
     enum class Rows { kOps, kStages };  // a row per op, or per interval
 
-    // fd: of an empty file for what does not fit into memory; it stays the caller's.
+    // fd: an empty file for rows that exceed the memory; the caller closes fd.
     OpCsv(Rows form, int fd) : form_(form), spool_(fd) {}
     Rows form() const { return form_; }
 
@@ -40,27 +40,28 @@ class OpCsv {
         std::uint32_t seq = 0;
         std::int64_t begin_ns = 0, duration_ns = 0, tid = kNoTime, request_id = kNoTime;
     };
-    // The row of that place, form kOps.
+    // The row of the place, form kOps.
     void op(std::uint64_t place, const Op &);
-    // The client's own figure for the op, and what a bio of it does (the first one's is shown). Form kOps.
+    // The client's own figure for the op, and the kind of a bio (the first bio's kind is shown). Form kOps.
     void client(std::uint64_t place, std::int64_t client_ns);
     void bio(std::uint64_t place, std::uint64_t bio_id, std::string_view kind);
 
-    // A stage's number, for what follows.
+    // The number of a stage, for the calls below.
     std::uint32_t stage_number(std::string_view name);
-    // Every interval of every op, rows of one together, in order of seq: for the order of the stages.
+    // Every interval of every op, the rows of one op together, in order of seq: for the order of the stages.
     void met(std::uint32_t stage, std::uint64_t op_id, std::uint32_t seq) {
         order_.stage(stage, 0, op_id, seq, 0, false);
     }
-    // Intervals of the op of that place: (number, duration), or in form kStages whole rows.
+    // Intervals of the op at the place: (number, duration), or in form kStages whole rows.
     void durations(std::uint64_t place, const std::vector<std::pair<std::uint32_t, std::int64_t>> &);
     void stage_rows(std::uint64_t place, std::int64_t op_id, const std::vector<StageRow> &);
 
-    // Names of the stages that have a column, in its order: that in which an op meets them. Once all is fed.
+    // Names of the stages with a column, in the order of the columns: the order in which an op meets the stages. After
+    // the last row.
     std::vector<std::string> stages_in_order();
-    // More rows, whole ones; empty: that was all. Valid until the next call.
+    // More rows, only whole rows; empty: the end. Valid until the next call.
     std::string_view rows();
-    int error() const { return spool_.error(); }  // of the file, as Spool has it
+    int error() const { return spool_.error(); }  // of the file, as in Spool
 
   private:
     enum RecordKind : std::uint32_t { kOp, kPairs, kClient, kBio, kRows };
@@ -69,7 +70,7 @@ class OpCsv {
         std::memcpy(at, &v, sizeof v);
         return at + sizeof v;
     }
-    // A row of form kOps, as far as its records have come.
+    // A row of form kOps, built from the records so far.
     struct OpRow {
         bool has_op = false;
         std::string head, tail;  // cells before and behind the client's

@@ -17,7 +17,7 @@ namespace opline::parquet {
 namespace {
 
 constexpr std::size_t kBlock = 128, kMini = 32, kMinis = kBlock / kMini;
-constexpr std::size_t kLongRun = 64;  // of equal values: shorter ones are packed with the rest
+constexpr std::size_t kLongRun = 64;  // of equal values: shorter runs are packed with the rest
 
 // 32 values of Width bits each, the first in the lowest bits: 4 · Width bytes. May read and write nothing else.
 template <class U, unsigned Width>
@@ -68,13 +68,13 @@ std::uint64_t zigzag(std::int64_t v) {
     return (static_cast<std::uint64_t>(v) << 1) ^ static_cast<std::uint64_t>(v >> 63);
 }
 
-// One block of DELTA_BINARY_PACKED: m differences from the value before. Most differences fit into 32 bits, which
-// is half the work.
+// One block of DELTA_BINARY_PACKED: m differences from the value before. Most differences fit into 32 bits, with half
+// the work.
 template <class U>
 char *put_block(char *at, const U *v, std::size_t m) {
     std::array<U, kBlock> wide;
     std::array<std::uint32_t, kBlock> narrow;
-    U beyond = 0;  // bits that do not fit
+    U beyond = 0;  // bits outside of the width
     const auto keep = [&](std::size_t i, U d) {
         wide[i] = d;
         if constexpr (sizeof(U) == 8) beyond |= (d + 0x80000000u) >> 32;
@@ -120,13 +120,13 @@ void delta(Bytes &out, const U *values, std::size_t n, std::size_t period) {
     add_varint(out, kMinis);
     add_varint(out, n);
     add_zigzag(out, n == 0 ? 0 : static_cast<S>(values[0]));
-    char bytes[10 + kMinis + kBlock * sizeof(U)];  // of one block at most
+    char bytes[10 + kMinis + kBlock * sizeof(U)];  // for at most one block
     const auto add_block = [&](std::size_t begin, std::size_t m) {
         out.insert(out.end(), bytes, put_block(bytes, values + 1 + begin, m));
     };
-    const std::size_t blocks = n == 0 ? 0 : (n - 1) / kBlock;  // whole ones
+    const std::size_t blocks = n == 0 ? 0 : (n - 1) / kBlock;  // whole blocks
     std::size_t block = 0;
-    std::vector<std::size_t> starts;  // of the first blocks, which the others repeat
+    std::vector<std::size_t> starts;  // of the first blocks; the other blocks repeat these
     for (; block < (period != 0 ? std::min(period, blocks) : blocks); ++block) {
         if (period != 0) starts.push_back(out.size());
         add_block(block * kBlock, kBlock);
@@ -241,7 +241,8 @@ void add_zstd(Bytes &out, const Bytes &bytes) {
     out.resize(before + ZSTD_compressBound(bytes.size()));
     const std::size_t written =
         ZSTD_compressCCtx(context.get(), out.data() + before, out.size() - before, bytes.data(), bytes.size(), 1);
-    if (ZSTD_isError(written)) throw std::bad_alloc();  // there is room: only its own memory can be missing
+    // the output has room: only Zstandard's own memory can be missing
+    if (ZSTD_isError(written)) throw std::bad_alloc();
     out.resize(before + written);
 }
 
@@ -251,7 +252,7 @@ void add_delta_texts(Bytes &out, std::string_view text, const std::vector<std::u
     rest.reserve(ends.size());
     Bytes suffixes(text.size());
     char *to = suffixes.data();
-    std::size_t begin = 0, before = 0;  // of this text and of the one before, which ends where this one begins
+    std::size_t begin = 0, before = 0;  // of this text and of the text before, which ends at `begin`
     for (const std::size_t end : ends) {
         const std::size_t most = std::min(end - begin, begin - before);
         const char *one = text.data() + begin, *other = text.data() + before;

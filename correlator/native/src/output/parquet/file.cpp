@@ -29,7 +29,7 @@ void add_level_run(Bytes &out, std::size_t rows, bool present) {
     out.insert(out.end(), run.begin(), run.end());
 }
 
-// Which rows are present: with a bit each where some are and some are not.
+// The definition levels: a bit per row if some rows are present and some absent.
 void add_levels(Bytes &out, const Column &c, std::size_t rows) {
     if (c.nulls == 0 || c.nulls == rows) return add_level_run(out, rows, c.nulls == 0);
     std::vector<std::uint32_t> levels(rows);
@@ -143,7 +143,7 @@ void File::add_page(const Bytes &body, std::size_t values, Chunk &chunk) {
     });
 }
 
-// The column chunk, as the footer has it.
+// Describes the column chunk for the footer.
 void File::describe(const Column &c, const Chunk &chunk, std::size_t rows) {
     const auto bytes = static_cast<std::int64_t>(chunk.bytes);
     Thrift t(descriptions_);
@@ -219,7 +219,7 @@ void File::close() {
         t.close();
     }
     t.binary(6, "opline");
-    t.list_of_structs(7, columns_.size());  // the order of all columns is their type's
+    t.list_of_structs(7, columns_.size());  // every column is ordered by its type
     for (std::size_t i = 0; i < columns_.size(); ++i) {
         t.open();
         t.open(1);

@@ -20,31 +20,30 @@ class File {
         std::string name;
         ColumnType type;
     };
-    // Writes into this new file, which is its from here on. arrow_schema: what Arrow's readers want to know of the
-    // columns besides, as they write it themselves; or empty. error() says whether that and all later writing went
-    // well.
+    // Writes into a new file and takes over fd. arrow_schema: Arrow's own description of the columns for Arrow's
+    // readers; or empty. error() tells whether this and all later writing succeeded.
     File(int fd, std::vector<ColumnSpec> columns, std::string arrow_schema);
     ~File();
     File(const File &) = delete;
     File &operator=(const File &) = delete;
 
     const std::vector<ColumnSpec> &columns() const { return columns_; }
-    // One more row group, of a table with these columns that has rows. Of the pool's strings, those below `known` are
-    // asked for.
+    // Adds a row group from a table with these columns and at least one row. Only the pool's strings below `known` are
+    // used.
     void add(const Table &, const StringPool &, std::size_t known);
     // Completes the file. Nothing may be added afterwards.
     void close();
-    // Of all that was written: how many bytes, and their CRC-32.
+    // Bytes written so far, and their CRC-32.
     std::uint64_t bytes() const { return written_; }
     std::uint32_t crc32() const { return crc_; }
     std::uint64_t rows() const { return rows_; }
-    // errno of the first thing that failed, after which nothing is written; 0: none.
+    // errno of the first failure, after which nothing is written; 0: none.
     int error() const { return error_; }
     void fail(int error) { error_ = error; }
 
   private:
     struct Chunk {
-        std::uint64_t begin = 0, dictionary_bytes = 0;  // where it begins in the file; 0: no dictionary
+        std::uint64_t begin = 0, dictionary_bytes = 0;  // place in the file; 0: no dictionary
         std::uint64_t bytes = 0, plain_bytes = 0;       // in the file; before the codec
         bool has_range = false;
         std::int64_t least = 0, largest = 0;
@@ -60,7 +59,7 @@ class File {
     void add_ids(const std::uint32_t *ids, std::size_t n, const KnownStrings &, Bytes &page, Chunk &);
     void add_dictionary(const std::vector<std::string> &texts, Chunk &);
     void add_page(const Bytes &body, std::size_t values, Chunk &);
-    // The page's body, compressed, after a header of its own kind.
+    // Adds the page's compressed body, after a header of the page's kind.
     template <class Header>
     void add_body(const Bytes &body, Chunk &, int kind, Header);
     void describe(const Column &, const Chunk &, std::size_t rows);
@@ -71,11 +70,11 @@ class File {
     int fd_ = -1, error_ = 0;
     std::uint64_t written_ = 0, rows_ = 0, groups_ = 0;
     std::uint32_t crc_ = 0;
-    Bytes out_;                                   // of this row group
-    Bytes descriptions_;                          // of all row groups, as the footer has them
+    Bytes out_;                                   // of the current row group
+    Bytes descriptions_;                          // of all row groups, for the footer
     std::vector<std::uint32_t> indices_, place_;  // of a dictionary column; where an id's text is in the dictionary
-    std::vector<std::uint64_t> present_;          // values of a column without the absent ones
-    Bytes page_, packed_;                         // the page's body; the same as it is stored
+    std::vector<std::uint64_t> present_;          // values of a column without absent values
+    Bytes page_, packed_;                         // the page's body; the same as stored
 };
 
 }  // namespace opline::parquet

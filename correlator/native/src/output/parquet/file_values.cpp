@@ -17,7 +17,7 @@ constexpr std::uint32_t kUnused = 0xffffffff;
 template <class T>
 std::pair<std::int64_t, std::int64_t> range(const T *values, std::size_t n) {
     if constexpr (std::is_same_v<T, std::int64_t>) {
-        // Values that are less than 2^31 from the first are compared in 32 bits.
+        // Values within 2^31 of the first value are compared in 32 bits.
         const std::int64_t first = values[0];
         const auto from_first = [&](std::size_t i) {
             return static_cast<std::uint64_t>(values[i]) - static_cast<std::uint64_t>(first);
@@ -40,7 +40,7 @@ std::pair<std::int64_t, std::int64_t> range(const T *values, std::size_t n) {
     return {static_cast<std::int64_t>(least), static_cast<std::int64_t>(largest)};
 }
 
-// Values of the rows that are present, one after the other.
+// The values of the present rows, one after the other.
 template <std::size_t Width>
 std::size_t gather(std::uint8_t *to, const std::uint8_t *values, const std::uint8_t *absent, std::size_t rows) {
     std::size_t n = 0;
@@ -54,7 +54,7 @@ std::size_t gather(std::uint8_t *to, const std::uint8_t *values, const std::uint
 void add_bools(Bytes &page, const std::uint8_t *values, std::size_t n) {
     const std::size_t used = page.size();
     page.resize(used + (n + 7) / 8);
-    for (std::size_t i = 0; i + 8 <= n; i += 8) {  // eight bytes that are 0 or 1 into eight bits
+    for (std::size_t i = 0; i + 8 <= n; i += 8) {  // eight bytes of 0 or 1 into eight bits
         std::uint64_t bytes;
         std::memcpy(&bytes, values + i, 8);
         page[used + i / 8] = static_cast<char>(bytes * 0x0102040810204080 >> 56);
@@ -79,8 +79,8 @@ void add_texts(Bytes &page, const Column &c, std::size_t rows) {
 }  // namespace
 
 void File::add_ids(const std::uint32_t *ids, std::size_t n, const KnownStrings &of, Bytes &page, Chunk &chunk) {
-    // Only the texts that this row group uses, in their own order: the pool's depends on who read the trace. Texts that
-    // are ill-formed in different ways may be the same when they are mended: a dictionary has each text once.
+    // Only the texts used in this row group, sorted: the order in the pool depends on the reader. Texts ill-formed in
+    // different ways may become equal when mended: a dictionary has each text once.
     std::vector<std::pair<std::string, std::uint32_t>> used;
     const std::size_t period = period_of(ids, n);
     const std::size_t different = period != 0 ? period : n;
@@ -109,7 +109,7 @@ void File::add_ids(const std::uint32_t *ids, std::size_t n, const KnownStrings &
 int File::add_values(const Column &c, std::size_t rows, const KnownStrings &texts, Bytes &page, Chunk &chunk) {
     const std::uint8_t *values = c.values();
     std::size_t n = rows;
-    if (c.nulls != 0 && c.type != ColumnType::kText) {  // an absent text is no bytes, which is left out below
+    if (c.nulls != 0 && c.type != ColumnType::kText) {  // an absent text has no bytes, and is left out below
         present_.resize(rows);
         auto *to = reinterpret_cast<std::uint8_t *>(present_.data());
         n = (c.width() == 8 ? gather<8> : c.width() == 4 ? gather<4> : gather<1>)(to, values, c.absent(), rows);

@@ -12,7 +12,7 @@ namespace opline::parquet {
 class Thrift {
   public:
     explicit Thrift(Bytes &out) : out_(out) {}
-    // Fields of the struct that is open, in ascending order of their ids.
+    // Fields of the open struct, in ascending order of their ids.
     void i32(int id, std::int64_t v) { number(id, 5, v); }
     void i64(int id, std::int64_t v) { number(id, 6, v); }
     void byte(int id, std::int8_t v) {

@@ -19,17 +19,17 @@
 
 namespace opline::parquet {
 
-// A file, some row groups of which may still be on their way.
+// A file, perhaps with row groups still to be written.
 class PendingFile {
   public:
     PendingFile(int fd, std::vector<File::ColumnSpec> columns, std::string arrow_schema)
         : file_(fd, std::move(columns), std::move(arrow_schema)), error_(file_.error()) {}
 
-    // Once all that was handed over is written.
+    // Waits until all row groups are written.
     File &settled();
     // File::add(), now.
     void add(const Table &, const StringPool &);
-    // Of what is written so far, as File::error().
+    // As File::error(), for the bytes written so far.
     int error() const { return error_; }
 
   private:
@@ -47,19 +47,19 @@ class PendingFile {
 
 class Writers {
   public:
-    // Throws std::system_error if not even one thread can be had.
+    // Throws std::system_error if not a single thread can start.
     explicit Writers(unsigned threads);
     // Once all is written.
     ~Writers();
     Writers(const Writers &) = delete;
     Writers &operator=(const Writers &) = delete;
 
-    // The table's rows are one more row group of the file; the table is empty at once. Where too many rows wait, the
-    // caller writes some itself. The strings' pool must outlive the Writers.
+    // The table's rows become a row group of the file; the table is emptied at once. With too many waiting rows, the
+    // caller writes some of these rows. The strings' pool must outlive the Writers.
     void add(const std::shared_ptr<PendingFile> &, Table &, const StringPool &);
 
   private:
-    static constexpr std::size_t kMostRows = 1u << 18;  // that wait or are being written
+    static constexpr std::size_t kMostRows = 1u << 18;  // limit of rows waiting or being written
     struct RowGroup {
         std::shared_ptr<PendingFile> file;
         Table table;
@@ -68,13 +68,13 @@ class Writers {
     };
     void run();
     Table spare_of(const Table &);
-    // False: there is none, or only of files that others write to.
+    // False: no row group is waiting, or only row groups of files in use by other writers.
     bool write_one(std::unique_lock<std::mutex> &);
 
     std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<RowGroup> waiting_;
-    std::vector<Table> spare_;  // without rows, for their room
+    std::vector<Table> spare_;  // empty tables, kept for their memory
     std::size_t rows_ = 0;
     bool ended_ = false;
     std::vector<std::thread> threads_;

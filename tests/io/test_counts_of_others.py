@@ -211,6 +211,13 @@ def test_output_of_another_tool_besides_is_said_to_be_left_out(tmp_path: Path, c
     assert "left out" not in capfd.readouterr().err
 
 
+def test_a_picture_for_each_group_of_histograms(tmp_path: Path, capfd: Captured) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("@us[sda]: \n[8, 16)  4 |@|\n@us[sdb]: \n[8, 16)  6 |@|\n")
+    assert main(["heatmap", str(path), "-o", str(tmp_path / "x.svg")]) == 0
+    assert sorted(one.name for one in tmp_path.glob("x*")) == ["x-sda.svg", "x-sdb.svg"]
+
+
 def test_an_empty_input_is_said_to_be(tmp_path: Path, capfd: Captured) -> None:
     path = tmp_path / "a.txt"
     path.touch()

@@ -337,6 +337,32 @@ def test_c7_16_pictures_of_several_devices(three: Path, said: Said, tmp_path: Pa
     assert main(["heatmap", str(three), "--per-device", "--json"]) == 2
 
 
+def test_subsecond_offsets_of_a_run_are_when_in_their_second_its_ios_completed(said: Said, tmp_path: Path) -> None:
+    """A second is counted from the first event, a column is a second, and a cell's command lists its I/Os."""
+    text = tmp_path / "a.txt"
+    first_ns, ends_ns = 50_250_000_000, [900_000_000, 1_010_000_000, 1_015_000_000, 3_990_000_000, 4_000_000_000]
+    lines = [
+        f" fio 10 [001] {ns // 10**9}.{ns % 10**9:09}: block:block_rq_{step} {8 * n} + 8 [{last}]\n"
+        for n, end in enumerate(ends_ns, 1)
+        for ns, step, last in (
+            (first_ns + (0 if n == 1 else end - 1000), "issue: 8,0 W 4096 ()", "fio"),
+            (first_ns + end, "complete: 8,0 W ()", "0"),
+        )
+    ]
+    text.write_text("".join(lines))
+    found = json.loads(said("heatmap", text, "--value", "subsecond", "--rows=50", "--json")[0])
+    assert (found["step_ns"], found["columns"], len(found["rows"])) == (10**9, 5, 50)
+    expected = {(end // 10**9, end % 10**9 // 20_000_000) for end in ends_ns}
+    cells = {(cell["column"], cell["row"]): cell["count"] for cell in found["cells"]}
+    assert set(cells) == expected and cells[1, 0] == 2
+    picture = tmp_path / "a.svg"
+    said("heatmap", text, "--value", "subsecond", "-o", picture)
+    command = re.search(rf"log {text} --window 1.000000000:1.020000000", picture.read_text())
+    assert command is not None
+    assert len(said(*shlex.split(command[0]), "--csv")[0].splitlines()) == 3
+    assert "low_ns" in said("heatmap", text, "--value", "subsecond", "--csv")[0]
+
+
 def test_c7_3_the_defaults_of_trace2heatmap(three: Path, said: Said, tmp_path: Path) -> None:
     """A column is a second, and there are 50 rows of one height; both can be set."""
     style = ("heatmap", "--style", "trace2heatmap", "--json")

@@ -77,7 +77,7 @@ def heatmap(
     its name. ``as_picture``: as many columns and rows as a picture has, else as a terminal of this ``width`` has.
     Raises UsageError.
     """
-    rows, found = maps_of_run(run, filters, options, measure_of(options), as_picture, width)
+    rows, found = maps_of_run(run, filters, options, as_picture, width)
     return {name: Heatmap(options, filters, rows, one, name) for name, one in found.items()}
 
 

@@ -24,7 +24,7 @@ from opline_analyses.commands.latencymap import run as run_latencymap
 from opline_analyses.commands.options import add_io_filters, io_filters
 from opline_analyses.commands.other_inputs import add_inputs, asked_of, counts_of, interval_of_oracle, without_ios
 from opline_analyses.counts.inputs import kind_as_asked
-from opline_analyses.pictures.heatmap_of import HeatmapOptions
+from opline_analyses.pictures.heatmap_of import SUBSECOND, HeatmapOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,7 +59,7 @@ examples:
   SOURCE | opline heatmap - --map waited
   SOURCE | opline heatmap - --style latencymap -n 60
 """
-VALUES = ("latency", "size", "offset")
+VALUES = ("latency", "size", "offset", SUBSECOND)
 TRACE2HEATMAP_ROWS = 50
 COLOURS = ("auto", "never", "256", "true")
 __all__ = ["arguments"]  # the dispatcher asks for it
@@ -75,12 +75,21 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """What can be asked of a run, and of what happens now (`opline live`)."""
-    parser.add_argument("--value", choices=VALUES, default="latency", help="the vertical axis (default: latency)")
+    parser.add_argument(
+        "--value",
+        choices=VALUES,
+        default="latency",
+        help="the vertical axis (default: latency); subsecond: when in its second an I/O completed",
+    )
     parser.add_argument(
         "--log", action="store_const", const=True, help="a logarithmic axis (default of latencies and sizes)"
     )
     parser.add_argument(
-        "--linear", dest="log", action="store_const", const=False, help="a linear axis (default of offsets, --steplat)"
+        "--linear",
+        dest="log",
+        action="store_const",
+        const=False,
+        help="a linear axis (default of offsets, subsecond, --steplat)",
     )
     parser.add_argument("--map", choices=("count", "waited"), default="count", help="waited: time instead of I/Os")
     parser.add_argument(
@@ -147,8 +156,8 @@ def run(args: argparse.Namespace) -> int:
     if kind.HAS == COUNTS:
         without_ios(args, kind, ("compat",))
         maps = heatmap_of_counts(counts_of(args, kind), io_filters(args), heatmap_options(args))
-        if picture and len(maps) > 1:
-            raise UsageError(f"{args.run} has {len(maps)} groups: a picture is of one. Draw them in the terminal.")
+        if picture and len(maps) > 1 and args.output is None:
+            raise UsageError(f"{args.run} has {len(maps)} groups, a picture for each: name them with -o FILE.svg.")
     else:
         without_ios(args, kind, ("compat", "minlat", "maxlat", "steplat", "rows", "percentiles"))
         given, asked = asked_of(args), heatmap_options(args)
@@ -174,8 +183,8 @@ def _of_run(args: argparse.Namespace) -> int:
 
 
 def write(args: argparse.Namespace, maps: Mapping[str, Heatmap], picture: bool) -> None:
-    """The maps by their groups' names, in the form that is asked for; of several devices a picture each."""
-    if picture and getattr(args, "per_device", False):
+    """The maps by their groups' names, in the form that is asked for; of several groups a picture each."""
+    if picture and (len(maps) > 1 or getattr(args, "per_device", False)):
         for name, one in maps.items():
             path = args.output.with_stem(f"{args.output.stem}-{re.sub(r'[^A-Za-z0-9.]+', '_', name)}")
             with output(path) as out:

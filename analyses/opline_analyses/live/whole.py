@@ -69,6 +69,8 @@ class Heatmap(View):
         if args.per_device or any(value is not None for value in (args.unitstime, args.maxcol, args.percentiles)):
             raise UsageError("--unitstime, --per-device, --maxcol and --percentiles are for what has been recorded.")
         asked = heatmap.heatmap_options(args)
+        if args.value not in MOST:
+            raise UsageError(f"--value {args.value} is for `opline heatmap RUN`: here the width of a column grows.")
         self.measure = measure_of(asked)
         number = args.rows or 16
         if number < 1:

@@ -61,4 +61,4 @@ def _unit(measure: Measure) -> tuple[str, int]:
     """What the names of columns end in, and how many of ours one is there."""
     if not measure.known:
         return "", measure.scale
-    return ("_ns", 1) if measure.name == "Latency" else ("_bytes", 1)
+    return ("_bytes", 1) if measure.name in ("Size", "Offset") else ("_ns", 1)

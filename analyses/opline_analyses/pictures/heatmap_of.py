@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from opline_analyses.pictures.heatmap import Line, Map, Measure, Scale
     from opline_analyses.runs.run import Run
 
+SUBSECOND = "subsecond"  # when in its second an I/O completed, as FlameScope's maps have it
+_SECOND_NS = 10**9
+
 
 class HeatmapOptions(Given):
     """What of a heat map is wanted, as the options of `opline heatmap` say it. ``source``: the words that open the run,
@@ -48,29 +51,34 @@ class HeatmapOptions(Given):
     @property
     def logarithmic(self) -> bool:
         """Whether the vertical axis is: of latencies and sizes, unless rows of one height are asked for."""
-        return self.value != "offset" and self.steplat is None if self.log is None else self.log
+        if self.log is None:
+            return self.value not in ("offset", SUBSECOND) and self.steplat is None
+        return self.log
 
     @property
     def units(self) -> str:
         """The unit of the labels."""
-        return self.unit or "us"
+        return self.unit or ("ms" if self.value == SUBSECOND else "us")
 
     def titled(self, heatmap: Map, device: str) -> str:
         """The title of a map."""
         return (self.title or f"{heatmap.measure.name} Heat Map") + (f": {device}" if device else "")
 
 
-def measure_of(asked: HeatmapOptions) -> Measure:
-    """What the vertical axis is. Raises UsageError."""
+def measure_of(asked: HeatmapOptions, zero_ns: int = 0) -> Measure:
+    """What the vertical axis is. ``zero_ns``: where seconds are counted from. Raises UsageError."""
     from opline_analyses.block.io_series import LATENCY
     from opline_analyses.pictures.heatmap import Measure
 
-    if asked.value == "latency":
+    if asked.value in ("latency", SUBSECOND):
         if asked.units not in DURATIONS:
             raise UsageError(f"--unit {asked.units}: one of ns, us, ms, s.")
-        return Measure("Latency", LATENCY, asked.units, DURATIONS[asked.units])
+        if asked.value == "latency":
+            return Measure("Latency", LATENCY, asked.units, DURATIONS[asked.units])
     if asked.map == "waited":
         raise UsageError("--map waited is for --value latency.")
+    if asked.value == SUBSECOND:
+        return Measure("Subsecond", f"(end_ns - {zero_ns}) % {_SECOND_NS}", asked.units, DURATIONS[asked.units])
     if asked.value == "size":
         return Measure("Size", "bytes", "bytes", 1)
     return Measure("Offset", "sector::BIGINT * 512", "Mbytes", 1 << 20)
@@ -81,7 +89,7 @@ def number_of(asked: HeatmapOptions, name: str, unit: str) -> int | None:
     text = getattr(asked, name)
     if text is None:
         return None
-    if asked.value == "latency":
+    if asked.value in ("latency", SUBSECOND):
         return duration_ns(text, f"--{name}", unit)
     return size_bytes(f"{text}m" if asked.value == "offset" and text.isdigit() else text, f"--{name}")
 
@@ -90,6 +98,8 @@ def _scale(run: Run, rows: io_filter.Rows, asked: HeatmapOptions, measure: Measu
     from opline_analyses.pictures.heatmap import scale_of
 
     low, high = number_of(asked, "minlat", asked.units), number_of(asked, "maxlat", asked.units)
+    if asked.value == SUBSECOND:
+        low, high = low or 0, _SECOND_NS - 1 if high is None else high
     lowest = False  # the axis begins near the least value, at a round one
     if low is None or high is None:
         sql, parameters = io_filter.counted_sql(rows, f"min({measure.sql}), max({measure.sql})")
@@ -106,7 +116,7 @@ def _scale(run: Run, rows: io_filter.Rows, asked: HeatmapOptions, measure: Measu
         high -= 1  # the axis ends there; what is not below is above it
     if step is None and asked.rows is None:
         step = -(-(max(high, low) - low + 1) // number)
-        step = round_up(step) if asked.value == "latency" else 1 << (step - 1).bit_length()
+        step = 1 << (step - 1).bit_length() if asked.value in ("size", "offset") else round_up(step)
         low -= low % step if lowest else 0
     return scale_of(low, max(high, low), number, step, asked.logarithmic, bounded, measure.scale)
 
@@ -123,7 +133,8 @@ def _series(rows: io_filter.Rows, asked: HeatmapOptions, columns: int) -> Series
     from opline_analyses.pictures.heatmap import check_columns
 
     whole = series_of(rows, None)
-    found = series_of(rows, stepsec(asked) or round_interval(whole.grid.step_ns, columns), asked.maxcol)
+    fitting = _SECOND_NS if asked.value == SUBSECOND else round_interval(whole.grid.step_ns, columns)
+    found = series_of(rows, stepsec(asked) or fitting, asked.maxcol)
     check_columns(found.last - found.first + 1)
     return found
 
@@ -152,10 +163,12 @@ def _of_cell(
     """The command that lists a cell's I/Os: by offset it can't tell rows apart, and lists the column's."""
     begin = heatmap.begin_ns + column * heatmap.step_ns
     end = begin + heatmap.step_ns
+    if asked.value == SUBSECOND and heatmap.step_ns == _SECOND_NS and 0 <= row < heatmap.rows:
+        begin, end = (begin + edge for edge in heatmap.edges[row])
     if rows.window.until_ns is not None:
         end = min(end, rows.window.until_ns - rows.zero_ns)
     words = [*_lister(asked, filters), "--window", f"{seconds(begin, 9)}:{seconds(end, 9)}"]
-    if asked.value == "offset":
+    if asked.value in ("offset", SUBSECOND):
         return shlex.join(words)
     option, unit, parse = ("--size", "b", size_bytes) if asked.value == "size" else ("--latency", "ns", _microseconds)
     text = filters.size if asked.value == "size" else filters.latency
@@ -196,7 +209,7 @@ def _lines(
 
 
 def maps_of_run(
-    run: Run, filters: IoFilters, asked: HeatmapOptions, measure: Measure, picture: bool, width: int = 80
+    run: Run, filters: IoFilters, asked: HeatmapOptions, picture: bool, width: int = 80
 ) -> tuple[io_filter.Rows, dict[str, Map]]:
     """The I/Os that are meant, and the map of them, or of each device's, by its name. ``picture``: as many columns and
     rows as one has, else as a terminal of this ``width`` has. Raises UsageError.
@@ -205,6 +218,7 @@ def maps_of_run(
     from opline_analyses.pictures.heatmap import map_of, percents
 
     rows = io_filter.rows_of(run, filters).placed_by(asked.value)
+    measure = measure_of(asked, rows.zero_ns)
     series = _series(rows, asked, 110 if picture else max(20, width - 14))
     number = asked.rows or (50 if picture else 16)
     scale = _scale(run, rows, asked, measure, number)

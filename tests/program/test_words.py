@@ -79,6 +79,14 @@ def test_words_without_a_run(capfd: pytest.CaptureFixture[str]) -> None:
     assert "opline live hist" in out_of(capfd, "now", "hist", "--help")
 
 
+@pytest.mark.parametrize("view", ["hist", "iostat", "outliers", "log", "bitesize", "heatmap"])
+def test_help_of_a_live_view_has_no_option_that_the_view_refuses(capfd: pytest.CaptureFixture[str], view: str) -> None:
+    options = re.findall(r"(?<![\w-])--[a-z][a-z-]*", out_of(capfd, "live", view, "--help"))
+    assert "--duration" in options
+    refused = {"--compat", "--since", "--until", "--window", "--at", "--unitstime", "--per-device", "--maxcol"}
+    assert not refused & {*options}
+
+
 def test_help_of_a_command_is_its_help_elsewhere_than_on_a_terminal(capfd: pytest.CaptureFixture[str]) -> None:
     assert out_of(capfd, "help", "why") == out_of(capfd, "why", "--help")
     assert main(["help", "whi"]) == 2

@@ -222,7 +222,7 @@ def loop_lines(loop: int | None, found: Corrected | None) -> Iterator[Part]:
     """What the latencies do not show: corrected where a schedule is known, said where there is none."""
     if found is None:
         if loop is not None:
-            yield f"closed loop of {loop}: a slow op delays the next one's begin, which no latency shows"
+            yield f"Closed loop ({loop} in flight): the latencies leave out the delay of later ops."
         return
     yield (
         f"schedule: {_each(found.schedule)}"

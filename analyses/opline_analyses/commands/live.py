@@ -55,6 +55,8 @@ VIEWS = {
     "hist": ("hist", "Hist"), "iostat": ("iostat", "Iostat"), "outliers": ("listed", "Outliers"),
     "log": ("listed", "Log"), "bitesize": ("whole", "Bitesize"), "heatmap": ("whole", "Heatmap"),
 }  # fmt: skip
+#: Options that a view knows for what has been recorded alone: the help of live leaves them out.
+OF_RUNS = ("since", "until", "window", "at", "host", "compat", "unitstime", "per_device", "maxcol", "percentiles")
 PATIENCE_S = 0.1
 SIZE_LIMIT = "4G"
 
@@ -74,8 +76,8 @@ class Chosen:
     def prepare_parser(self, parser: argparse.ArgumentParser) -> None:
         """Adds the arguments."""
         self._module.add_options(parser)
-        for action in parser._actions:  # of what has been recorded
-            if action.dest in ("since", "until", "window", "at", "host"):
+        for action in parser._actions:
+            if action.dest in OF_RUNS:
                 action.help = argparse.SUPPRESS
         parser.add_argument("--duration", dest="live_duration", metavar="T", help="end after T: 10 (seconds), 5m")
         add_recording(parser)

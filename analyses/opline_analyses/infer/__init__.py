@@ -26,7 +26,7 @@ def infer(trace: Path, source: str | None = None) -> str:
     if not events.events:
         raise OplineError(
             f"{trace} has no event of an application with its thread (vtid): record with its tracepoints or a model's "
-            "probes. What only the kernel's events tell, the model `syscalls` knows."
+            "probes. System calls need no model of yours: `--model syscalls`."
         )
     spaces, rest = chosen(candidates(events.events, events.hex_fields), events.events)
     found = find(events, spaces, rest, None if spaces else pair_of(events.events))

@@ -3,7 +3,7 @@
 
 For one request, each nanosecond from Q to D (the wait) and from D to C (the service) is shared out:
 
-* wait: equally among the requests of the same device that were between D and C at that moment; none: ``nobody``
+* wait: equally among the requests of the same device that were between D and C at that moment; none: ``no request``
   (the scheduler, the submitter, or a queue that was plugged);
 * service: equally among the requests that had been issued to the device before this one and were not completed; none:
   ``itself``.
@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from opline_analyses.runs.run import Run
 
-NOBODY, ITSELF = "nobody", "itself"
+NOBODY, ITSELF = "no request", "itself"
 
 
 class Ahead(NamedTuple):

@@ -38,8 +38,8 @@ OWNER = f"""CASE WHEN r.population IS FALSE AND r.op_count > 0
             THEN concat(coalesce(r.queue_comm, 'a program'), {IN_CGROUP}, ', not yours')
         WHEN r.op_id IS NOT NULL THEN coalesce(o.class, 'other') || ' ops'
         WHEN r.op_count > 0 THEN 'work shared by ops'
-        WHEN r.population IS FALSE THEN concat(coalesce(r.queue_comm, 'nobody known'), {IN_CGROUP})
-        ELSE coalesce(r.queue_comm, 'nobody known') END"""
+        WHEN r.population IS FALSE THEN concat(coalesce(r.queue_comm, 'an unknown thread'), {IN_CGROUP})
+        ELSE coalesce(r.queue_comm, 'an unknown thread') END"""
 # The few that are asked for first: a join with all ops would hold all of them.
 _OWNERS = f"""
     WITH r AS MATERIALIZED (SELECT request_id, op_id, op_count, population, queue_comm, cgroup

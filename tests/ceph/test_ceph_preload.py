@@ -39,11 +39,11 @@ def test_what_can_be_preloaded(tmp_path: Path) -> None:
 
 def test_what_the_user_preloads_stays() -> None:
     libraries = [Path("/a.so"), Path("/b.so")]
-    assert preload.environment(libraries, {"X": "1", "LD_PRELOAD": "/u.so"}) == {
+    assert application.preloaded(libraries, {"X": "1", "LD_PRELOAD": "/u.so"}) == {
         "X": "1",
         "LD_PRELOAD": "/a.so:/b.so:/u.so",
     }
-    assert preload.environment([], {"X": "1"}) == {"X": "1"}
+    assert application.preloaded([], {"X": "1"}) == {"X": "1"}
 
 
 def test_a_model_says_what_to_preload() -> None:

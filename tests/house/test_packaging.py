@@ -62,7 +62,7 @@ def test_install_has_everything(tmp_path: Path) -> None:
     assert where == str(target / "opline")
     have = {str(p.relative_to(target)) for p in target.rglob("*")}
     assert "opline/babeltrace-plugin-opline.so" in have
-    assert {"opline/capture/_bridge.so", "opline/capture/libopline-ust.so"} <= have
+    assert {f"opline/capture/{name}.so" for name in ("_bridge", "libopline-ust", "libopline-sessiond")} <= have
     check_shims(target)
     package = ROOT / "correlator" / "opline"
     models = [path for folder in ("models", "applications") for path in (package / folder).rglob("*.toml")]

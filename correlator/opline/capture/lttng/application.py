@@ -33,15 +33,21 @@ def environment(env: Mapping[str, str], events: Collection[str]) -> dict[str, st
     """
     told = any(fnmatch.fnmatchcase(_OF_LIBRARIES, glob) for glob in events)
     env = dict(env) if told else {"LTTNG_UST_WITHOUT_BADDR_STATEDUMP": "1", **env}  # lttng-ust(3)
-    library = _for_all_users(LIBRARY)
+    library = for_all_users(LIBRARY)
     if library is None:
         return env
-    before = env.get("LD_PRELOAD", "")
     clock = {"LTTNG_UST_CLOCK_PLUGIN": str(library), "OPLINE_CLOCK_OFFSET_NS": str(clock_offset_ns())}
-    return {**clock, **env, "LD_PRELOAD": f"{library}:{before}" if before else str(library)}
+    return preloaded([library], {**clock, **env})
 
 
-def _for_all_users(library: Path) -> Path | None:
+def preloaded(libraries: Iterable[Path], env: Mapping[str, str]) -> dict[str, str]:
+    """The environment ``env`` with the libraries preloaded, before what it preloads already."""
+    before = env.get("LD_PRELOAD", "")
+    value = ":".join([*map(str, libraries), *([before] if before else [])])
+    return {**env, "LD_PRELOAD": value} if value else dict(env)
+
+
+def for_all_users(library: Path) -> Path | None:
     """A path at which every user can read it: programs may change their user, and the dynamic linker complains of what
     it can't read. Below a folder that others may not enter it is copied into the runtime directory, where it stays:
     what the command leaves running may start programs later. None where there is none, or ``LD_PRELOAD`` can't name it.

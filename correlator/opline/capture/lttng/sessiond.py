@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opline.capture.directory.state import State
+from opline.capture.lttng import application
 from opline.capture.machine import processes
 from opline.capture.machine.patience import Patience
 from opline.errors import OplineError
@@ -35,6 +36,7 @@ _CLIENT_SOCKET = "client-lttng-sessiond"
 _PROGRAMS = ("lttng-sessiond", "lttng-consumerd")
 _APPS_SOCKET = "lttng-ust-sock-8"  # 8: the protocol of LTTng-UST 2.7 to 2.13
 _BOUND = "bound"  # the folder in which the daemon makes that socket
+_FOR_THE_DAEMON = Path(__file__).parent.with_name("libopline-sessiond.so")  # tracepoints/sessiond_peers.c
 _GONE_WITHIN_S = 5.0
 _READY_WITHIN_S = 20.0
 _LOOK_S = 0.05
@@ -293,7 +295,8 @@ def _start_private(state: State, mask: frozenset[int], kernel: bool, probes: Seq
         # unshare and sh exec the next one: the daemon keeps the PID and stays our child.
         script = f'mkdir -p {SYSTEM_RUNDIR} && mount -t tmpfs -o mode=755 opline {SYSTEM_RUNDIR} && exec "$@"'
         argv = ["unshare", "--mount", "--propagation", propagation, "sh", "-c", script, "sh", *argv]
-    env = dict(os.environ, LTTNG_HOME=str(home))
+    library = application.for_all_users(_FOR_THE_DAEMON)
+    env = application.preloaded([library] if library else [], {**os.environ, "LTTNG_HOME": str(home)})
     log = state.folder / "sessiond.log"
     ready = _Ready()
     with Folder(state.folder, follow=False) as ours, os.fdopen(ours.create(log.name, OURS), "wb") as sink:

@@ -290,7 +290,7 @@ class Recorder:
         for channel in self.recording.channels:
             if channel.name == recipe.APP_CHANNEL:
                 env = application.environment(env, channel.events)
-        env = preload.environment(self.options.preload, env)
+        env = application.preloaded(self.options.preload, env)
         argv, more = [program, *self.options.command[1:]], processes.from_caller()
         try:
             self.recording.completed_before = devices.completed()

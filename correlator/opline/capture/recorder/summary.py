@@ -41,7 +41,8 @@ def _losses(note: Recording) -> list[str]:
             )
         if channel.lost_packet_count:
             lines.append(f"warning: {channel.lost_packet_count:,} packets lost in channel {channel.name}")
-        if channel.event_count == 0 and channel.name not in elsewhere and channel.events != list(DEFAULT_GLOBS):
+        asked = note.model is not None or channel.events != list(DEFAULT_GLOBS)
+        if channel.event_count == 0 and channel.name not in elsewhere and asked:
             lines.append(f"warning: no events in channel {channel.name}{_why_empty(channel.name)}")
     if note.event_count() == 0 and not lines:
         lines.append("warning: nothing was recorded: the command has none of the tracepoints that opline asks for")
@@ -53,9 +54,10 @@ def _why_empty(channel: str) -> str:
         return ": does anything run these programs, and pass these places?"
     if channel == "app":
         asks = ": does the command have these tracepoints (lttng list --userspace while it runs)?"
-        # seen of lttng-sessiond 2.13.9: it closes the connection of an application whose PID it cannot see
+        # lttng-sessiond 2.13 closes the connection of an application whose PID it cannot see (sessiond_peers.c)
         elsewhere = (
-            " Of an application in another container opline records none: record on the host, or in that container."
+            " An application in another container needs Linux 6.9 and --sessiond private; else record on the host, or"
+            " in that container."
         )
         return asks + (elsewhere if pid_namespace() else "")
     return ""

@@ -7,7 +7,7 @@ A name is a shim's (opline.capture.sources.shims), a text with a slash a file. T
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 from opline.capture.sources.shims import shims
@@ -33,13 +33,6 @@ def find(names: Iterable[str]) -> list[Path]:
             raise OplineError(f"{path} cannot be preloaded: LD_PRELOAD takes no path with a blank or a colon")
         found.append(path)
     return list(dict.fromkeys(found))
-
-
-def environment(libraries: Iterable[Path], env: Mapping[str, str]) -> dict[str, str]:
-    """The environment ``env`` with the libraries preloaded."""
-    before = env.get("LD_PRELOAD", "")
-    value = ":".join([*map(str, libraries), *([before] if before else [])])
-    return {**env, "LD_PRELOAD": value} if value else dict(env)
 
 
 def has_loaded(pid: int, library: Path) -> bool | None:

@@ -80,6 +80,7 @@ struct block_event {
         // of a system call; of its exit the first is the result; of who a thread is: threads.bpf.c; of one that is
         // followed the first is its start; of who ran instead: the thread, how long, and until when;
         // of a lock: its address, its kind, the holder, the begin of the sleep;
+        // of io_submit the upper half of the second is the descriptor that all its iocbs have;
         // of a TCP stream: tcp.bpf.c
         __u64 args[6];
     };
@@ -88,7 +89,7 @@ struct block_event {
         __u32 waker_waker;  // of a wait
     };
     union {
-        __u32 old_dev;    // remap; io_uring_enter: RING_TOLD, RING_COUNTED; io_submit: descriptor
+        __u32 old_dev;    // remap; io_uring_enter: RING_TOLD, RING_COUNTED; with `inode`: the inode's generation
         __u32 waker_cpu;  // of a wait
     };
     union {

@@ -97,7 +97,7 @@ static void pass_paths(const struct block_event *e) {
     }
     if (c) write_sched_process_cgroup_path(e->ktime, e->ktime, c->number, c->path);
     const struct known_path *f = lttng_ust_tracepoint_enabled(sched, process_file_path) ? file_to_tell(e) : NULL;
-    if (f) write_sched_process_file_path(e->ktime, e->ktime, f->dev, f->number, f->path);
+    if (f) write_sched_process_file_path(e->ktime, e->ktime, e->dev, e->inode, e->old_dev, f->path ? f->path : "");
 }
 
 // In the next part of the stream.

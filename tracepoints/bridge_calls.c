@@ -65,7 +65,7 @@ void number_calls(volatile __u8 *call_of) {
 static size_t iocbs_of(const struct block_event *e, bool *many) {
     const bool entry = e->kind == KIND_CALL_ENTRY;
     const bool told = entry ? e->call == CALL_io_submit : e->call == CALL_io_getevents || e->call == CALL_io_pgetevents;
-    const int64_t count = told ? (int64_t)e->args[entry ? 1 : 0] : 0;
+    const int64_t count = !told ? 0 : entry ? (int32_t)e->args[1] : (int64_t)e->args[0];
     *many = count > (entry ? IOCBS_IN_ENTRY : IOCBS_IN_EXIT);
     return count <= 0 ? 0 : count > IOCBS_MOST ? IOCBS_MOST : (size_t)count;
 }

@@ -87,7 +87,7 @@ CALL_CLASS(memory,
     lttng_ust_field_integer(int32_t, flags, (int32_t)e->args[2]))
 CALL_CLASS(aio_submit,
     lttng_ust_field_integer_hex(uint64_t, ctx_id, e->args[0])
-    lttng_ust_field_integer(int64_t, nr, (int64_t)e->args[1])
+    lttng_ust_field_integer(int64_t, nr, (int32_t)e->args[1])
     lttng_ust_field_integer_hex(uint64_t, iocbpp, e->args[2])
     lttng_ust_field_integer(uint32_t, file_dev, e->dev)
     lttng_ust_field_integer(uint64_t, inode, e->inode)

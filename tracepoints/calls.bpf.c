@@ -89,6 +89,7 @@ static inline u64 fill_inode(struct block_event *e, u64 file) {
     char i[INODE_SPAN] __attribute__((aligned(8)));
     if (!inode || bpf_probe_read_kernel(i, sizeof(i), (void *)(inode + INODE_LOW))) return 0;
     e->inode = GET(u64, i, INODE_LOW, O_INODE_INO);
+    e->old_dev = pointer_at(inode + O_INODE_GENERATION);
     e->dev = pointer_at(GET(u64, i, INODE_LOW, O_INODE_SB) + O_SB_DEV);
     return file;
 }
@@ -172,8 +173,8 @@ static inline void fill_arguments(struct block_event *e, u64 registers) {
     e->args[5] = MEMBER(u64, registers, O_REG_5);
 }
 
-// The file of a call's iocbs, and the descriptor in old_dev, if all of them name the same: aio_fildes of struct iocb is
-// at byte 20 (include/uapi/linux/aio_abi.h).
+// The file of a call's iocbs, and the descriptor in the upper half of their number, if all of them name the same:
+// aio_fildes of struct iocb is at byte 20 (include/uapi/linux/aio_abi.h).
 static inline void fill_file_of_iocbs(struct block_event *e, const u64 *iocbs, u32 most, u32 count) {
     u32 first = 0, fd = 0;
     for (u32 i = 0; i < most && i < count; ++i) {
@@ -182,8 +183,9 @@ static inline void fill_file_of_iocbs(struct block_event *e, const u64 *iocbs, u
         if (i == 0) first = fd;
         if (fd != first) return;
     }
-    e->old_dev = first;
-    if (count) fill_file(e, first);
+    if (!count) return;
+    e->args[1] = (u32)e->args[1] | (u64)first << 32;
+    fill_file(e, first);
 }
 
 // io_submit(ctx, nr, iocbpp): which iocbs it queues.

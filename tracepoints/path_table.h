@@ -18,9 +18,10 @@
 
 struct known_path {
     uint64_t number;
-    uint32_t dev, tries;  // of what file system; how often the path was asked for
-    char *path;           // NULL: not known (yet)
-    bool told;
+    uint64_t space;  // of a file: the generation of the inode << 32, and the number of the file system
+    char *path;      // NULL: not known (yet)
+    uint32_t tries;  // how often the path was asked for
+    bool told, told_unknown;
 };
 
 struct path_generation {
@@ -33,15 +34,15 @@ struct path_table {
     uint64_t told;
 };
 
-static struct known_path *path_place(const struct path_generation *g, uint32_t dev, uint64_t number) {
-    size_t i = ((number ^ (uint64_t)dev << 40) * UINT64_C(0x9E3779B97F4A7C15) >> 32) & (g->room - 1);
-    while (g->known[i].number != 0 && (g->known[i].number != number || g->known[i].dev != dev))
+static struct known_path *path_place(const struct path_generation *g, uint64_t space, uint64_t number) {
+    size_t i = ((number ^ space << 40 ^ space >> 32) * UINT64_C(0x9E3779B97F4A7C15) >> 32) & (g->room - 1);
+    while (g->known[i].number != 0 && (g->known[i].number != number || g->known[i].space != space))
         i = (i + 1) & (g->room - 1);
     return &g->known[i];
 }
 
-static struct known_path *path_within(const struct path_generation *g, uint32_t dev, uint64_t number) {
-    struct known_path *p = g->room ? path_place(g, dev, number) : NULL;
+static struct known_path *path_within(const struct path_generation *g, uint64_t space, uint64_t number) {
+    struct known_path *p = g->room ? path_place(g, space, number) : NULL;
     return p && p->number ? p : NULL;
 }
 
@@ -53,7 +54,7 @@ static bool has_path_room(struct path_generation *g) {
     g->known = more;
     g->room = room;
     for (size_t i = 0; i < before; ++i)
-        if (old[i].number) *path_place(g, old[i].dev, old[i].number) = old[i];
+        if (old[i].number) *path_place(g, old[i].space, old[i].number) = old[i];
     free(old);
     return true;
 }
@@ -68,20 +69,20 @@ static void forget_old_paths(struct path_table *t) {
 }
 
 // The entry, a new one if there is none; it stays where it is until the next call. NULL: no memory, or the number is 0.
-static struct known_path *path_entry(struct path_table *t, uint32_t dev, uint64_t number) {
-    struct known_path *p = path_within(&t->young, dev, number);
+static struct known_path *path_entry(struct path_table *t, uint64_t space, uint64_t number) {
+    struct known_path *p = path_within(&t->young, space, number);
     if (p || number == 0) return p;
     if (t->young.count >= MOST_PATHS || t->young.bytes >= MOST_PATH_BYTES) forget_old_paths(t);
     if (!has_path_room(&t->young)) return NULL;
-    struct known_path *before = path_within(&t->old, dev, number);
-    p = path_place(&t->young, dev, number);
+    struct known_path *before = path_within(&t->old, space, number);
+    p = path_place(&t->young, space, number);
     if (before) {
         *p = *before;
         before->path = NULL;
         t->young.bytes += p->path ? strlen(p->path) + 1 : 0;
     }
     p->number = number;
-    p->dev = dev;
+    p->space = space;
     ++t->young.count;
     return p;
 }
@@ -94,16 +95,16 @@ static void path_found(struct path_table *t, struct known_path *p, char *path) {
 }
 
 // The path, if it is known; changes nothing.
-static inline const char *path_of(const struct path_table *t, uint32_t dev, uint64_t number) {
-    const struct known_path *p = path_within(&t->young, dev, number);
-    if (!p) p = path_within(&t->old, dev, number);
+static inline const char *path_of(const struct path_table *t, uint64_t space, uint64_t number) {
+    const struct known_path *p = path_within(&t->young, space, number);
+    if (!p) p = path_within(&t->old, space, number);
     return p ? p->path : NULL;
 }
 
 // The stream goes on in another part, which has the path of whatever it names.
 static inline void paths_to_tell_again(struct path_table *t) {
-    for (size_t i = 0; i < t->young.room; ++i) t->young.known[i].told = false;
-    for (size_t i = 0; i < t->old.room; ++i) t->old.known[i].told = false;
+    for (size_t i = 0; i < t->young.room; ++i) t->young.known[i].told = t->young.known[i].told_unknown = false;
+    for (size_t i = 0; i < t->old.room; ++i) t->old.known[i].told = t->old.known[i].told_unknown = false;
 }
 
 // The entry, if its path is to be told now: once in a part of the stream. `p` may be NULL.
@@ -111,5 +112,13 @@ static inline const struct known_path *path_to_tell(struct path_table *t, struct
     if (!p || !p->path || p->told) return NULL;
     ++t->told;
     p->told = true;
+    return p;
+}
+
+// The entry, if it is to be told now that its path is not known: once in a part of the stream.
+static inline const struct known_path *path_to_miss(struct path_table *t, struct known_path *p) {
+    if (!p || p->path || p->told_unknown) return NULL;
+    ++t->told;
+    p->told_unknown = true;
     return p;
 }

@@ -28,8 +28,8 @@
 //   process_cgroup   `pid`'s thread `tid`, or all of its threads (0), are in the cgroup `cgroup` from here on; `pid` 0: that cgroup was made
 //   process_cgroup_path   the path in its hierarchy of the cgroup that these events and block:block_bio_queue call by the number `cgroup`,
 //             told before the first of them does. 0: not known
-//   process_file_path   the path of the file that system calls name by `file_dev` and `inode`, told before the first of them whose
-//             path is known
+//   process_file_path   the path of the file that system calls name by `file_dev` and `inode` from here on: before the first of them, and
+//             again once the path is known (before: ""). The inode number of a removed file goes to a new file, with another `generation`
 //   lost      `count` of these events of `cpu` are missing, some of them as late as `until`: too many waited in the ring buffer
 //
 // Threads are numbered as the root PID namespace has them.
@@ -175,11 +175,12 @@ LTTNG_UST_TRACEPOINT_EVENT(sched, process_cgroup_path,
         lttng_ust_field_string(path, text)))
 
 LTTNG_UST_TRACEPOINT_EVENT(sched, process_file_path,
-    LTTNG_UST_TP_ARGS(uint64_t, time, uint32_t, dev_number, uint64_t, inode_number, const char *, text),
+    LTTNG_UST_TP_ARGS(uint64_t, time, uint32_t, dev_number, uint64_t, inode_number, uint32_t, of_inode, const char *, text),
     LTTNG_UST_TP_FIELDS(
         lttng_ust_field_integer(uint64_t, ktime, time)
         lttng_ust_field_integer(uint32_t, file_dev, dev_number)
         lttng_ust_field_integer(uint64_t, inode, inode_number)
+        lttng_ust_field_integer(uint32_t, generation, of_inode)
         lttng_ust_field_string(path, text)))
 
 LTTNG_UST_TRACEPOINT_EVENT(sched, follow_lost,

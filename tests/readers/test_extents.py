@@ -49,7 +49,7 @@ def test_json(tmp_path: Path) -> None:
     (found,) = read_extents(written(tmp_path, json.dumps({"version": 1, "files": [FILE]})))
     assert found.plan() == {
         "path": "/mnt/t/data", "disk": 259 << 20 | 300, "start_sector": 2048, "changed": True, "extents": [[0, 8, 8]],
-        "dev": 8 << 20 | 1, "inode": 12,
+        "dev": 8 << 20 | 1, "inode": 12, "generation": 0,
     }  # fmt: skip
 
 

@@ -60,7 +60,7 @@ class RandomPlan {
         if (bytes_.once_in(4)) plan_.bios = {{"bio", {"k*"}, {}}};
         if (bytes_.once_in(4))
             plan_.files.push_back(
-                {"file", std::uint32_t{8} << 20, 0, 0, 0, bytes_.once_in(2), {{0, 8, 8}, {8, 24, 16}}, ""});
+                {"file", std::uint32_t{8} << 20, 0, 0, 0, 0, bytes_.once_in(2), {{0, 8, 8}, {8, 24, 16}}, ""});
         if (bytes_.once_in(6)) plan_.lost.push_back({"lost", 1000, 1100});
     }
     const Plan &plan() const { return plan_; }

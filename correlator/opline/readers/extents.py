@@ -48,6 +48,7 @@ class FileMap(NamedTuple):
     start_sector: int = 0
     dev: int | None = None  # of the file system, kernel-internal; with the inode: which file of a system call it is
     inode: int | None = None
+    generation: int = 0  # of the inode, whose number another file may have had before; 0: not known
 
     def plan(self) -> dict[str, Any]:
         """As the core reads it."""
@@ -59,6 +60,7 @@ class FileMap(NamedTuple):
             "changed": self.changed,
             "dev": self.dev,
             "inode": self.inode,
+            "generation": self.generation,
             "extents": extents,
         }
 
@@ -131,6 +133,7 @@ def _from_json(path: Path, text: str) -> list[FileMap]:
                     start_sector=_below(_BEYOND, file.get("start_sector") or 0),
                     dev=None if file.get("dev") is None else _number(file["dev"]),
                     inode=None if file.get("inode") is None else _below(1 << 64, file["inode"]),
+                    generation=_below(1 << 32, file.get("generation") or 0),
                 )
             )
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:

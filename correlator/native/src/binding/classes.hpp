@@ -136,7 +136,7 @@ struct CgroupSlots {
 
 // The path of a file.
 struct FilePathSlots {
-    std::int32_t dev = kNoSlot, inode = kNoSlot, path = kNoSlot;
+    std::int32_t dev = kNoSlot, inode = kNoSlot, generation = kNoSlot, path = kNoSlot;
 };
 
 // Of a TCP stream.

@@ -87,7 +87,7 @@ void bind_cgroup(BoundClass &c, Slots &slots) {
 
 void bind_file_path(BoundClass &c, Slots &slots) {
     c.kind = ClassKind::kFilePath;
-    c.file = {slots.want("file_dev"), slots.want("inode"), slots.want("path")};
+    c.file = {slots.want("file_dev"), slots.want("inode"), slots.want("generation"), slots.want("path")};
 }
 
 bool bind_tcp(BoundClass &c, std::string_view name, Slots &slots) {

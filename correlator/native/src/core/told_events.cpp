@@ -34,8 +34,10 @@ void Core::Impl::place_told(const BoundClass &cls, const Event &ev) {
     const bool text = slot != kNoSlot && ev.slots[slot].kind == Slot::Kind::kString;
     const std::uint32_t path = text ? common.strings.intern(ev.slots[slot].str()) : 0;
     if (cls.kind == ClassKind::kCgroup) return common.identities.cgroup(cls.cgroup, ev, host, path);
-    const auto dev = static_cast<std::uint32_t>(number_in(ev, cls.file.dev, 0));
-    stitcher.details().name_file(host, dev, static_cast<std::uint64_t>(number_in(ev, cls.file.inode, 0)), path);
+    const FileNumber file{host, static_cast<std::uint32_t>(number_in(ev, cls.file.dev, 0)),
+                          static_cast<std::uint64_t>(number_in(ev, cls.file.inode, 0))};
+    const auto generation = static_cast<std::uint32_t>(number_in(ev, cls.file.generation, 0));
+    stitcher.details().name_file(file, {generation, text && !ev.slots[slot].str().empty() ? path : 0});
 }
 
 void Core::Impl::tcp_call(const BoundClass &cls, const Event &ev) {

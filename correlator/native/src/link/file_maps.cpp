@@ -14,6 +14,7 @@ FileMaps::FileMaps(const std::vector<FileSpec> &specs, const Hosts *hosts) : hos
         f.host = spec.host;
         f.dev = spec.dev;
         f.inode = spec.inode;
+        f.generation = spec.generation;
         f.changed = spec.changed;
         f.has_disk = spec.disk.has_value();
         for (const auto &e : spec.extents) {
@@ -96,11 +97,13 @@ std::uint32_t FileMaps::by_path(std::uint32_t host, std::string_view path) const
     return kNoMap;
 }
 
-std::uint32_t FileMaps::by_inode(std::uint32_t host, std::uint32_t dev, std::uint64_t inode) const {
+std::uint32_t FileMaps::by_inode(std::uint32_t host, std::uint32_t dev, std::uint64_t inode,
+                                 std::uint32_t generation) const {
     std::uint32_t otherwise = kNoMap;
     for (std::uint32_t i = 0; i < files_.size(); ++i) {
         if (!files_[i].of(host)) continue;
-        if (files_[i].inode == inode && files_[i].dev == dev) return i;
+        const bool other = generation != 0 && files_[i].generation != 0 && files_[i].generation != generation;
+        if (files_[i].inode == inode && files_[i].dev == dev && !other) return i;
         if (files_[i].inode == 0) otherwise = kNoFile;
     }
     return otherwise;

@@ -45,9 +45,9 @@ class FileMaps {
     bool has(std::uint32_t file, std::uint64_t in_file) const;
     // The file with this path on the host; kNoMap: none.
     std::uint32_t by_path(std::uint32_t host, std::string_view path) const;
-    // The file with this file system and inode. kNoMap: a file without a map; kNoFile: unknown, as some maps have no
-    // inode.
-    std::uint32_t by_inode(std::uint32_t host, std::uint32_t dev, std::uint64_t inode) const;
+    // The file with this file system, inode and generation of the inode (0: unknown). kNoMap: a file without a map;
+    // kNoFile: unknown, as some maps have no inode.
+    std::uint32_t by_inode(std::uint32_t host, std::uint32_t dev, std::uint64_t inode, std::uint32_t generation) const;
     // A file of the file system with number `dev` has a map.
     bool any_of(std::uint32_t host, std::uint32_t dev) const;
     bool changed(std::uint32_t file) const { return files_[file].changed; }
@@ -70,6 +70,7 @@ class FileMaps {
         std::uint32_t host = 0;  // pool id; 0: run with one host
         std::uint32_t dev = 0;
         std::uint64_t inode = 0;
+        std::uint32_t generation = 0;
         bool of(std::uint32_t some_host) const { return host == 0 || host == some_host; }
         bool changed = false, has_disk = false;
         std::vector<std::pair<std::uint32_t, std::uint64_t>> votes;  // (device, how often)

@@ -12,7 +12,8 @@ Target &PlaceRules::target_of(const Op &op) {
         const std::uint32_t host = op.target_host;
         t.file = l_.maps.sole(host);
         if (!op.file_name.empty()) t.file = l_.maps.by_path(host, op.file_name);
-        if (op.inode != 0 && !l_.maps.empty()) t.file = l_.maps.by_inode(host, op.file_dev, op.inode);
+        if (op.inode != 0 && !l_.maps.empty())
+            t.file = l_.maps.by_inode(host, op.file_dev, op.inode, op.file.generation);
         t.stacked = op.inode != 0 && t.file == kNoMap && !l_.maps.any_of(host, op.file_dev);
     }
     return t;

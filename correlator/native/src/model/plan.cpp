@@ -184,6 +184,7 @@ FileSpec file_spec(const json &f) {
     if (const auto inode = f.find("inode"); inode != f.end() && !inode->is_null()) {
         out.inode = inode->get<std::uint64_t>();
         out.dev = f.at("dev").get<std::uint32_t>();
+        out.generation = f.value("generation", 0u);
     }
     out.start_sector = f.at("start_sector").get<std::uint64_t>();
     out.changed = f.at("changed").get<bool>();

@@ -170,6 +170,7 @@ struct FileSpec {
     std::optional<std::uint32_t> disk;  // kernel-internal number
     std::uint32_t dev = 0;              // of the file system; with the inode (0: unknown) the identity of the file
     std::uint64_t inode = 0;
+    std::uint32_t generation = 0;  // of the inode; 0: not known
     std::uint64_t start_sector = 0;
     bool changed = false;
     std::vector<Extent> extents;

@@ -8,6 +8,7 @@
 
 #include "block/steps.hpp"
 #include "event/event.hpp"
+#include "identity/file_name.hpp"
 #include "model/plan.hpp"
 #include "op/transitions.hpp"
 
@@ -144,6 +145,7 @@ struct OpOddities {
     std::uint64_t data_bytes = 0;        // own data queued while the op's bytes were in flight
     std::uint64_t read_ahead_bytes = 0;  // the read-ahead part of data_bytes
     std::uint64_t write_number = 0;      // number of the last write, by end, among the target's writes; 0: none
+    FileName file;                       // its generation and path, as told when the op began
     std::uint32_t file_dev = 0;          // device of the file, if the event tells (system calls from BPF)
     std::uint32_t bios = 0;              // bios of the op
     std::uint32_t bios_done = 0;         // completed bios without a request

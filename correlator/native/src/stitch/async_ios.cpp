@@ -59,6 +59,7 @@ void AsyncIos::enter_call(Passage &p, Op *head) {
         call->object = head->object;
         call->inode = head->inode;
         call->file_dev = head->file_dev;
+        call->file = head->file;
         call->target = head->target;
         call->key_text = head->key_text;
         call->ops.push_back(op_ref(*head));
@@ -86,6 +87,7 @@ Op &AsyncIos::another_io(IoCall &call) {
     op.object = call.object;
     op.inode = call.inode;
     op.file_dev = call.file_dev;
+    op.file = call.file;
     if (call.target != 0) op.target = call.target;
     op.key_text = call.key_text;
     op.io.is_io = true;

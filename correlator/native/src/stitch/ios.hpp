@@ -47,6 +47,7 @@ struct IoCall {
     std::string object, key_text;
     std::uint64_t inode = 0, target = 0;  // the file, if all I/Os have the same file
     std::uint32_t file_dev = 0;
+    FileName file;
     bool ring = false, has_bio = false;
     LastBio last;
 };

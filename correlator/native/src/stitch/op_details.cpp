@@ -7,7 +7,8 @@ namespace opline {
 
 OpDetails::OpDetails(Stitching &s, OpLives &lives) : s_(s), lives_(lives) {
     for (const auto &f : s.plan.files)
-        name_file(f.host != 0 ? f.host : FileNames::kAnyHost, f.dev, f.inode, s.strings.intern(f.path));
+        file_names_.map({f.host != 0 ? f.host : FileNames::kAnyHost, f.dev, f.inode},
+                        {f.generation, s.strings.intern(f.path)});
 }
 
 // The point's name, with the field's value inserted.
@@ -56,7 +57,8 @@ void OpDetails::decorate(Op &op, const Passage &p) {
 void OpDetails::name_late(Op &op, std::int64_t first_tid) {
     if (op.cgroup == 0) op.cgroup = s_.identities.cgroups.of_thread(op.host, op.pid, first_tid);
     if (!with_objects_ || !op.object.empty() || op.inode == 0) return;
-    if (const auto path = file_names_.path(op.target_host, op.file_dev, op.inode)) op.object = s_.strings.at(path);
+    const FileNumber file{op.target_host, op.file_dev, op.inode};
+    if (const auto path = file_names_.path(file, op.file)) op.object = s_.strings.at(path);
 }
 
 void OpDetails::decorate_with_file(Op &op, const Passage &p) {
@@ -83,9 +85,11 @@ void OpDetails::decorate_with_file(Op &op, const Passage &p) {
     if (bp.inode_slot != kNoSlot && bp.file_dev_slot != kNoSlot && ev.slots[bp.inode_slot].bits() != 0) {
         op.inode = ev.slots[bp.inode_slot].bits();
         op.file_dev = static_cast<std::uint32_t>(ev.slots[bp.file_dev_slot].bits());
+        op.file = file_names_.told({p.who.host, op.file_dev, op.inode});
         KeyBuilder b(thread_key(op.host, pid));
         b.add(op.file_dev);
         b.add(op.inode);
+        b.add(op.file.generation);
         op.target = b.lo;
         op.target_host = p.who.host;
     }

@@ -12,10 +12,8 @@ class OpDetails {
 
     void skip_objects() { with_objects_ = false; }
     void keep_objects() { with_objects_ = true; }
-    // From now on the file has this path (pool id).
-    void name_file(std::uint32_t host, std::uint32_t dev, std::uint64_t inode, std::uint32_t path) {
-        file_names_.name(host, dev, inode, path);
-    }
+    // From now on the file with this number has this name.
+    void name_file(const FileNumber &n, const FileName &name) { file_names_.tell(n, name); }
     std::uint32_t point_name(BoundPoint &, const PointSpec &, const Slot &value);
     void decorate(Op &, const Passage &);
     void name_late(Op &, std::int64_t first_tid);  // for a settling op

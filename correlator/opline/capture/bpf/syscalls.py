@@ -42,6 +42,7 @@ def definitions(btf: Btf) -> dict[str, int] | None:
         "O_INODE_MODE": btf.offset("inode", "i_mode"),
         "O_INODE_SIZE": btf.offset("inode", "i_size"),
         "O_INODE_INO": btf.offset("inode", "i_ino"),
+        "O_INODE_GENERATION": btf.offset("inode", "i_generation"),
         "O_INODE_SB": btf.offset("inode", "i_sb"),
         "O_SB_DEV": btf.offset("super_block", "s_dev"),
     }

@@ -149,12 +149,13 @@ class OpenFiles:
                     "path": f.path,
                     "dev": f"{os.major(dev)}:{os.minor(dev)}",
                     "inode": inode,
+                    "generation": generation,
                     "size_bytes": f.size_bytes,
                     **dict(zip(("disk", "start_sector"), self._place(dev) or (None, 0), strict=True)),
                     "changed": f.changed,
                     "extents": [e.document() for e in f.extents],
                 }
-                for (dev, inode, _), f in self.files.items()
+                for (dev, inode, generation), f in self.files.items()
                 if any(e.placed for e in f.extents)
             ],
         }

@@ -3,9 +3,10 @@
 //
 // A call's record has the process, the descriptor, and what the descriptor was open on: the number of the file system,
 // the inode, and the inode's generation. The bridge asks /proc/PID/fd for the path when it meets a file for the first
-// time, within some milliseconds; `ino` of /proc/PID/fdinfo (Linux 5.14) and the generation in the file's handle must be
-// the record's: the descriptor may be another file's by then. If the program has closed it, the next calls on that file
-// are tried.
+// time, within some milliseconds; `ino` of /proc/PID/fdinfo (Linux 5.14) and the generation in the file's handle must
+// be the record's: the descriptor may be another file's by then. If the program has closed it, the next calls on that
+// file are tried.
+//
 // A file system gives the number of a removed file to a new one, with another generation.
 #pragma once
 #include <dirent.h>

@@ -71,6 +71,11 @@ def test_a_recording_without_any_event_says_so_and_commands_do(tmp_path: Path) -
         opline("why", run)
 
 
+def test_a_model_that_was_named_and_has_no_events_is_a_warning(tmp_path: Path) -> None:
+    said = opline("record", "-o", tmp_path / "run", "--no-block", "--model", "generic", "--", "true").stderr
+    assert said.count("no events in channel app") == 1
+
+
 @pytest.mark.parametrize("command", ["why", "stages", "report", "ops"])
 def test_a_recording_of_what_runs_already_has_no_command_and_is_analysed(
     command: str, tmp_path: Path, what_ran: Path

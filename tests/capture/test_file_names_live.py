@@ -35,7 +35,7 @@ for name in ("first", "second", "third"):  # one inode number, one descriptor
     os.unlink(name)
     os.close(f)
     time.sleep(0.3)  # the recorder, which maps files, lets go of it
-for name in ("quick1", "quick2", "quick3", "quick4"):  # none is open when its path is asked for; no data reaches the disk
+for name in ("quick1", "quick2", "quick3", "quick4"):  # closed before the path is asked for; no data reaches the disk
     f = opened(name)
     os.pwrite(f, b"x", 0)
     os.unlink(name)

@@ -168,11 +168,6 @@ def test_nothing_is_left_of_a_killed_recorder(ticker: Path, runtime: Path, tmp_p
     assert not list(runtime.iterdir())
 
 
-def test_a_model_that_was_named_and_has_no_events_is_a_warning(runtime: Path, tmp_path: Path) -> None:
-    done = record("-o", tmp_path / "run", "--no-block", "--model", "generic", "--", "true")
-    assert done.returncode == 0 and done.stderr.count("no events in channel app") == 1
-
-
 def test_a_device_of_the_commands_own_is_noted_and_so_is_that_it_has_no_tracepoints(
     runtime: Path, tmp_path: Path
 ) -> None:

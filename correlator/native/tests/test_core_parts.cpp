@@ -4,6 +4,7 @@
 
 #include "core/settler.hpp"
 #include "core/whole_requests.hpp"
+#include "identity/file_names.hpp"
 
 using namespace opline;
 
@@ -162,4 +163,24 @@ TEST_CASE("who issued a whole request is asked for when its time has come") {
     const BlockEvent issue = whole.take(host);
     CHECK(issue.kind == BlockKind::kRqIssue);
     CHECK(issue.comm == 5);
+}
+
+TEST_CASE("an inode number that is used again is another file") {
+    FileNames names;
+    const FileNumber file{0, 5, 77}, any_host{FileNames::kAnyHost, 5, 77};
+    names.map(any_host, {1, 101});
+    CHECK(names.path(file, {}) == 101);
+    names.map(any_host, {2, 102});
+    CHECK(names.path(file, {}) == 0);
+    CHECK(names.path(file, {1, 0}) == 101);
+    CHECK(names.path(file, {2, 0}) == 102);
+    CHECK(names.path(file, {3, 0}) == 0);
+    names.tell(file, {3, 0});
+    const FileName then = names.told(file);
+    names.tell(file, {3, 103});
+    names.tell(file, {3, 0});
+    CHECK(names.path(file, then) == 103);
+    names.tell(file, {4, 104});
+    CHECK(names.path(file, then) == 0);
+    CHECK(names.path(file, {3, 103}) == 103);
 }

@@ -342,26 +342,6 @@ TEST_CASE("what the events lack of an op's thread and object is asked for when i
     CHECK(named.object == "its own");
 }
 
-TEST_CASE("an inode number that is used again is another file") {
-    FileNames names;
-    const FileNumber file{0, 5, 77}, any_host{FileNames::kAnyHost, 5, 77};
-    names.map(any_host, {1, 101});
-    CHECK(names.path(file, {}) == 101);
-    names.map(any_host, {2, 102});
-    CHECK(names.path(file, {}) == 0);
-    CHECK(names.path(file, {1, 0}) == 101);
-    CHECK(names.path(file, {2, 0}) == 102);
-    CHECK(names.path(file, {3, 0}) == 0);
-    names.tell(file, {3, 0});
-    const FileName then = names.told(file);
-    names.tell(file, {3, 103});
-    names.tell(file, {3, 0});
-    CHECK(names.path(file, then) == 103);
-    names.tell(file, {4, 104});
-    CHECK(names.path(file, then) == 0);
-    CHECK(names.path(file, {3, 103}) == 103);
-}
-
 TEST_CASE("what is known of threads goes after their process has ended, unless an op in memory needs it") {
     Parts p;
     const auto seen = [&](std::int64_t tid, std::int32_t pid, std::int64_t ts_ns) -> ThreadState & {

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.capture.test_extents_capture import ext4
+from tests.lib.recorder import status
 
 pytestmark = pytest.mark.live
 OPLINE = str(Path(sys.executable).with_name("opline"))
@@ -84,7 +85,7 @@ def objects(
         done = subprocess.run(
             [*argv, sys.executable, "-c", PROGRAM], cwd=mounted, capture_output=True, text=True, timeout=120
         )
-        assert done.returncode == 0, done.stderr
+        assert status(done) == 0, done.stderr
         query = "SELECT object, count(*) AS n FROM ops WHERE class IN ('pwrite64', 'copy_file_range') GROUP BY 1"
         asked = opline("sql", str(folder / "run"), query, "--json")
         assert asked.returncode == 0, asked.stderr

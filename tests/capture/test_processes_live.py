@@ -40,8 +40,10 @@ def record(folder: Path, *options: str) -> None:
 def test_forks_execs_and_exits_of_the_command(tmp_path: Path, options: tuple[str, ...]) -> None:
     folder = tmp_path / "run"
     with subprocess.Popen(["sh", "-c", "while :; do /bin/true; done"]) as stranger:
-        record(folder, *options, "--", "sh", "-c", "/bin/true; exec sleep 0.1")
-        stranger.kill()
+        try:
+            record(folder, *options, "--", "sh", "-c", "/bin/true; exec sleep 0.1")
+        finally:
+            stranger.kill()
     root = json.loads((folder / "recording.json").read_text())["command"]["pid"]
     found = steps(folder)
     (child,) = [pid for step, pid, parent, _ in found if step == "fork" and parent == root]

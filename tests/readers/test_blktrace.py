@@ -109,3 +109,30 @@ def test_its_events_are_shown(
     assert shown(tmp_path / "sda", "--limit", "3", "--names", "*issue") == issued[:3]
     (nameless,) = shown(trace(REAL), "--limit", "1")
     assert nameless["comm"] is None and "comm" not in nameless["fields"]
+
+
+CORPUS = Path(__file__).parents[1] / "corpus" / "blktrace-cpu-gone" / "whole"
+
+
+@pytest.mark.parametrize("name", ["sdb", "sdb.blktrace.0", ""])
+@pytest.mark.parametrize("left", ["gone", "empty"])
+def test_the_first_cpus_file_may_be_gone_or_empty(
+    name: str, left: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A CPU without an event has an empty file; one that is gone is a loss."""
+    for file in CORPUS.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "sdb.blktrace.0").unlink()
+    if left == "empty":
+        (tmp_path / "sdb.blktrace.0").touch()
+    assert main(["hist", str(tmp_path / name)]) == 0
+    said = capfd.readouterr()
+    assert "100 I/Os, D2C mean 100 us" in said.out
+    assert ("there is no such file" in said.err) == (left == "gone")
+    assert main(["hist", str(tmp_path / "sdb.blktrace.3")]) == 2
+
+
+def test_a_folder_of_compressed_files_says_so(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "sdb.blktrace.0.gz").write_bytes(b"\x1f\x8b")
+    assert main(["hist", str(tmp_path)]) == 1
+    assert "unpack what is compressed" in capfd.readouterr().err

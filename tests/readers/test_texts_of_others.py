@@ -295,6 +295,30 @@ def test_the_csv_of_ext4slower(tmp_path: Path, capfd: Captured) -> None:
     assert main(["heatmap", str(path)]) == 0
 
 
+def test_the_listing_of_ext4slower(tmp_path: Path, capfd: Captured) -> None:
+    """It has the time of the day; names may have blanks."""
+    path = tmp_path / "slower.txt"
+    path.write_text(
+        "Tracing ext4 operations slower than 10 ms\n"
+        "TIME     COMM           PID    T BYTES   OFF_KB   LAT(ms) FILENAME\n"
+        "23:59:59 cron           16464  R 1249    0          16.05 common-auth\n"
+        "00:00:01 my prog        16463  W 0       -1         20.5 a file\n"
+    )
+    assert main(["hist", str(path), "--json"]) == 0
+    assert main(["hist", str(path)]) == 0
+    out = capfd.readouterr().out
+    assert "0.000000 to 2.000000 s" in out and "2 operations, latency mean 18.27 ms" in out
+    assert main(["log", str(path)]) == 2
+
+
+def test_a_header_of_csv_may_have_blanks_in_its_names(tmp_path: Path, capfd: Captured) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("time (ms);latency (ms)\n100,5;3,5\n200,5;4,5\n")
+    assert main(["hist", str(path)]) == 0
+    said = capfd.readouterr()
+    assert "0.000000 to 0.100000 s" in said.out and "mean 4 ms" in said.out and "guess" not in said.err
+
+
 @pytest.mark.parametrize("more", ["", " 12", " 12 0"])
 def test_the_log_of_pgbench(more: str, tmp_path: Path, capfd: Captured) -> None:
     path = tmp_path / "pgbench_log.1"

@@ -245,6 +245,9 @@ def tell_nothing(run: Run, rows: Rows) -> None:
     (whole,) = run.row(f"SELECT count(*) FROM {rows.source.name}")
     length = seconds(rows.last_ns - rows.zero_ns, 6)
     one = rows.source.one
+    if not whole and rows.source.name == "requests":
+        talk("nothing to count: the run has no block request (`opline hist RUN --of ops` counts its ops).")
+        return
     talk(f"nothing to count: the options select no {one} of the run's {count_of(whole, one)} (0 to {length} s).")
 
 

@@ -49,9 +49,13 @@ def add_run(parser: argparse.ArgumentParser, optional: bool = False) -> None:
 
 def input_path(text: str) -> str:
     """An argument that is a run or a trace: - is standard input, and a device's name its files of blktrace."""
-    if not os.path.exists(text) and os.path.exists(f"{text}.blktrace.0"):  # as blkparse -i takes it
-        return f"{text}.blktrace.0"
-    return "/dev/stdin" if text == "-" else text
+    if text == "-":
+        return "/dev/stdin"
+    if not os.path.exists(text) or (".blktrace." in text and os.path.isfile(text) and not os.path.getsize(text)):
+        from opline.readers.formats.blktrace import first_of
+
+        return first_of(text) or text
+    return text
 
 
 def add_every(parser: argparse.ArgumentParser) -> None:

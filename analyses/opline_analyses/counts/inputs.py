@@ -8,7 +8,6 @@ has counts or values; of what there is no I/O the other commands can say nothing
 from __future__ import annotations
 
 import importlib
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from opline.errors import UsageError
@@ -34,9 +33,14 @@ if TYPE_CHECKING:
 FOLDERS = (*TRACES, "opline_analyses.counts.formats")
 
 
-@lru_cache
+_told: set[str] = set()  # inputs of which it was said what is left out
+
+
 def _tell_others(path: StrPath, found: Format) -> None:
     """That an input has other tools' output besides, which is left out."""
+    if str(path) in _told:
+        return
+    _told.add(str(path))
     for other in besides(path, FOLDERS):
         talk(f"{path} is {found.CALLED}, and has {other.CALLED}, too: that is left out. Give it in a file of its own.")
 

@@ -206,6 +206,8 @@ def _why_none(path: str, unreadable: list[str]) -> str:
         return f"{path} has data streams but no `metadata`: the trace is incomplete. Copy the whole folder again."
     if is_recording(os.path.dirname(plain(path))):
         return f"{path} has no events: nothing that was to be recorded happened."
+    if compressed := sorted(p.name for p in Path(path).iterdir() if p.suffix in (".gz", ".xz", ".zst", ".bz2")):
+        return f"{path} has no trace but {compressed[0]}: unpack what is compressed."
     return f"{path} is not a CTF trace: no file `metadata` at or below it."
 
 

@@ -83,7 +83,8 @@ def _numbers(line: str) -> tuple[str, str, bool] | None:
 
 
 def _names(line: str) -> list[str]:
-    return [name.strip('"').lower() for name in re.split(r"\s*[,;\t]\s*|\s+", line.strip())]
+    apart = r"\s*[,;\t]\s*" if re.search("[,;\t]", line.strip()) else r"\s+"
+    return [name.strip('"').lower() for name in re.split(apart, line.strip())]
 
 
 def probe(head: Head) -> int:

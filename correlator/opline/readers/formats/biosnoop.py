@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 CALLED, HAS, MODEL = "biosnoop's listing", EVENTS, "generic"
 _UNITS = {"(s)": 10**9, "(ms)": 10**6, "(us)": 10**3, "(ns)": 1}
 _NAMES = {"T": "TYPE", "R/W": "TYPE"}
+_FEWEST = {"TIME", "COMM", "PID", "LAT"}
 _SECTOR = 512
 _NO_DISK = "?"
 _ROW = re.compile(r"\s*+\d++([.,]\d++)?+\s")  # its begin, a time; of seconds with decimals
@@ -50,7 +51,8 @@ def _columns(line: str) -> dict[str, int] | None:
         unit = next((unit for unit in _UNITS if word.endswith(unit)), "")
         name = word.removesuffix(unit)
         found[_NAMES.get(name, name)] = _UNITS.get(unit, 1)
-    return found if {"TIME", "COMM", "PID", "LAT"} <= found.keys() and len(found) == len(words) else None
+    known = _FEWEST | {"DISK"} <= found.keys() or found.keys() == _FEWEST
+    return found if known and len(found) == len(words) else None
 
 
 def _parted(line: str) -> str:

@@ -85,6 +85,20 @@ def files_in(folder: StrPath) -> list[str]:
     return [os.path.join(os.fspath(folder), name) for name in by_cpu]
 
 
+def first_of(name: str) -> str | None:
+    """The first file that is not empty of a device, as blkparse -i takes it, or of the set of a file that is named."""
+    named = _SIBLING.fullmatch(name)
+    device = named[1] if named else name
+    try:
+        found = files_in(os.path.dirname(device) or ".")
+    except (OSError, ValueError):
+        return None
+    mine = [(path, int(file[2])) for path in found if (file := _SIBLING.fullmatch(path)) and _same(file[1], device)]
+    if named and mine and int(named[2]) > mine[-1][1]:
+        return None
+    return next((path for path, _ in mine if os.path.getsize(path)), None)
+
+
 def files_missing(paths: list[str]) -> list[str]:
     """The files that a device's set lacks before its last. blktrace makes one for each CPU, empty without events."""
     devices = sorted({file[1] for path in paths if (file := _SIBLING.fullmatch(path))})

@@ -363,3 +363,11 @@ def test_names_of_any_kind_and_times_beyond_doubles(form: str, tmp_path: Path) -
         assert min(begin for _, begin, *_ in slices) == 2**60 + 1
     if form == "folded":
         assert all(line.rsplit(" ", 1)[1].isdigit() for line in data.decode().splitlines())
+
+
+@pytest.mark.parametrize(("form", "needs"), [("perfetto", "-o FILE."), ("otlp", "-o FILE or --send URL.")])
+def test_a_format_without_a_place_says_what_it_needs(
+    demo: Correlated, capfd: pytest.CaptureFixture[str], form: str, needs: str
+) -> None:
+    assert main(["export", str(demo.path), "--to", form]) == 2
+    assert capfd.readouterr().err.endswith(f"opline: --to {form} needs {needs}\n")

@@ -151,7 +151,7 @@ def _of_lami(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> None:
     """Raises UsageError for options that do not go together."""
     if args.output is None and args.send is None:
-        raise UsageError("one of -o FILE and --send URL is needed; only --to lami prints without one.")
+        raise UsageError(f"--to {args.to} needs -o FILE{' or --send URL' if args.to in MEDIA else ''}.")
     if args.send and args.to not in MEDIA:
         raise UsageError(f"--send is for --to {' and '.join(MEDIA)}: name a file with -o.")
     if args.against and args.to not in BOTH:

@@ -33,7 +33,7 @@ LACKS = {
 EXAMPLES = """\
 The page is that of `opline report`, for runs of any size: zooming gives finer
 cells, a marked region sums all ops, and every op opens in full. opline follows
-a recording that still runs: ops appear a second after they end. Ctrl-C ends the
+a recording that still runs: ops appear seconds after they end. Ctrl-C ends the
 server.
 
 The server listens on 127.0.0.1 alone, and only reads. The address contains a

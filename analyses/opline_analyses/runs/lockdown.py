@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _ASKING = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
 #: Table functions that make rows of their arguments. Others read files, run SQL of their own or take addresses.
 _FUNCTIONS = {"range", "generate_series", "unnest", "repeat", "repeat_row"}
-_HINT = "--unrestricted lets it do all that DuckDB can"
+_HINT = "--unrestricted allows all of DuckDB"
 
 
 def lock(con: Connection, files: Sequence[str]) -> None:
@@ -43,7 +43,7 @@ def check(con: Connection, query: str) -> None:
         what = document.get("error_message") or "not understood"
         if document.get("error_type") == "parser":
             raise OplineError(f"SQL: {' '.join(str(what).split())}")
-        raise OplineError(f"SQL: one SELECT (or DESCRIBE, SHOW, SUMMARIZE) is run; {_HINT}.")
+        raise OplineError(f"SQL: write one SELECT (or DESCRIBE, SHOW, SUMMARIZE); {_HINT}.")
     if len(document.get("statements", [])) != 1:
         raise OplineError(f"SQL: one statement at a time; {_HINT}.")
     for node in _nodes(document["statements"]):

@@ -197,8 +197,8 @@ def trace_format(path: StrPath) -> TraceFormat:
         if reason := packed.reason(path):
             raise TraceError(reason)
         raise TraceError(
-            f"{path} is of no format that opline knows. Give the folder of a CTF trace (with `metadata` at or below "
-            "it), text of babeltrace, `perf script` with block events, or blktrace's files (sda.blktrace.0)."
+            f"{path} is of no format that opline knows. Give a recording, the folder of a CTF trace (with `metadata` "
+            "at or below it), blktrace's files (sda.blktrace.0), or text of babeltrace, perf, ftrace, bpftrace or bcc."
         )
     if found.HAS != EVENTS:
         raise TraceError(refusal(path, found))

@@ -229,10 +229,7 @@ OF_MANY = {
     "iostat": {"block.iostat_result.table"},
     "stages": {"ops.stage_text.result", "ops.stages.none_counts", "ops.stages.table_of"},
     "why": {"why.of_many.result", "why.sets.rule_of"},
-    "compare": {
-        "compare.figures.figures_in", "compare.figures.read_baseline", "compare.figures.baseline_text",
-        "compare.plot.figure", "pictures.plot.save",
-    },
+    "compare": {"compare.figures.figures_in"},
 }  # fmt: skip
 #: `opline view` serves a run for as long as a page asks: the room `view` does the work.
 VIEW = {"client.defaults.default_selection"}

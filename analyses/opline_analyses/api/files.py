@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from opline import _core
     from opline.reading import Unreadable
     from opline.store.run import BareTrace
+    from opline_analyses.compare.compare import Comparison
     from opline_analyses.compare.figures import Figures
     from opline_analyses.export.formats import Exported
     from opline_analyses.pictures.plot_runs import Series
@@ -192,6 +193,14 @@ def plot_distributions(runs: Sequence[Series], *, title: str, stages: bool = Fal
     from opline_analyses.pictures import plot_runs
 
     return (plot_runs.stages if stages else plot_runs.cdf)(runs, title)
+
+
+def plot_comparison(found: Comparison) -> Figure:
+    """The distributions of latencies of both sides' runs, and the most changed stages. ``found``: of ``ops.compare``."""
+    with with_extras():
+        from opline_analyses.compare.plot import figure
+
+    return figure(found)
 
 
 def check_picture(path: Path) -> None:

@@ -220,3 +220,17 @@ def compare(
     from opline_analyses.compare.result import result
 
     return result(a, b, limit, everything, conditions)
+
+
+def read_baseline(path: Path) -> list[Figures]:
+    """The runs of a baseline, for ``compare``. Raises OplineError."""
+    from opline_analyses.compare import figures as of_baselines
+
+    return of_baselines.read_baseline(path)
+
+
+def baseline(runs: Sequence[Figures]) -> str:
+    """The text of a baseline: a JSON document with the figures of these runs."""
+    from opline_analyses.compare.figures import baseline_text
+
+    return baseline_text(runs)

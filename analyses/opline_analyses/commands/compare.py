@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from opline_analyses.engine.recordings import Answers
 
 PICTURES = (".png", ".svg", ".pdf")
-DPI = 110
 NAME = "compare"
 HELP = "what has changed between two runs, or several of each: verdicts"
 PROGRESS = True
@@ -173,7 +172,7 @@ def _is_baseline(path: Path) -> bool:
 
 def _of_baseline(args: argparse.Namespace, path: Path) -> list[Figures]:
     """Of all runs of a baseline. Raises OplineError."""
-    from opline_analyses.compare.figures import read_baseline
+    from opline_analyses.api.ops import read_baseline
 
     if given := [o for o in ("op_class", "comm", "pid", "since", "until") if getattr(args, o) is not None]:
         option = given[0].replace("op_", "")
@@ -197,9 +196,8 @@ def _figures(args: argparse.Namespace, path: Path, sketched: bool) -> list[Figur
 
 def run(args: argparse.Namespace) -> int:
     """Prints the comparison, or keeps a baseline; the exit status says whether a --fail-if holds."""
-    from opline_analyses.api.ops import compare
+    from opline_analyses.api.ops import baseline, compare
     from opline_analyses.compare import gate
-    from opline_analyses.compare.figures import baseline_text
 
     conditions = [gate.parse(text) for text in args.fail_if]
     if args.junit and not conditions:
@@ -215,7 +213,7 @@ def run(args: argparse.Namespace) -> int:
         (a, b), asked = _by_engine(args, paths, sketched)
     if args.save:
         with output(args.save) as out:
-            out.write(baseline_text(a).encode())
+            out.write(baseline(a).encode())
         talk(f"wrote {args.save}: the figures of {count_of(len(a), 'run')}")
         if not b:
             return 0 if asked is None else status(args, asked)
@@ -223,10 +221,9 @@ def run(args: argparse.Namespace) -> int:
     write(args, result)
     found, findings = result.found
     if args.plot:
-        from opline_analyses.compare.plot import figure
-        from opline_analyses.pictures.plot import save
+        from opline_analyses.api.files import plot_comparison, save
 
-        save(figure(found), args.plot, DPI)
+        save(plot_comparison(found), args.plot)
         talk(f"wrote {args.plot}")
     if args.junit:
         with output(args.junit) as out:

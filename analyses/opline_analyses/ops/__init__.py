@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Views of application operations: their transitions, stages, threads, and what they waited for."""
+"""Views of application operations: transitions, stages, threads, and waits."""

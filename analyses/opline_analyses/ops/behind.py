@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Behind what an op waited: what the thread that takes it up did meanwhile for other ops.
+"""The parts of a wait behind other ops: the meantime's work of the thread that takes up the op, for other ops.
 
-Takes stages, each by its name and its two points; gives the mean of each, in parts, from the points that the thread at
-its end passed in the meantime (thread_points.py). Needs the temporary table `counted` of `stages.select_counted`. Reads
+Takes stages, each by its name and its two points; gives the mean of each, in parts, from the points passed meanwhile by
+the thread at the stage's end (thread_points.py). Needs the temporary table `counted` of `stages.select_counted`. Reads
 a range of ops at a time.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Named = tuple[str, str, str]  # a stage and its two points
 
 UNSEEN = "before its thread is seen"
-RUNNABLE = "its thread waits for a CPU"  # before it is seen
+RUNNABLE = "its thread waits for a CPU"  # before the thread's first point
 BETWEEN = "its thread between others"
 OWN = "its thread at this op"
 BEHIND = "behind"  # work for another op
@@ -52,8 +52,8 @@ WHERE state = 'runnable' AND op_id BETWEEN {first} AND {last}
 
 
 def parts_of(run: Run, stages: Sequence[tuple[Named, float]]) -> list[list[Part]]:
-    """Of each stage, with its mean: the largest part first; they sum to the mean. One part alone: the thread passed no
-    other op's point.
+    """For each stage, with its mean: the parts, the largest first, with the mean as their sum. A single part: the
+    thread passed no point of another op.
     """
     if not stages:
         return []
@@ -76,7 +76,7 @@ def _parts(n: int, mean_ns: float, sums: dict[str, int], runnable_ns: int) -> li
 
 
 def _sums(run: Run, stages: Sequence[Named]) -> tuple[list[dict[str, int]], list[int]]:
-    """Of each stage: the time of each part, and the time in which its thread waited for a CPU before it was seen."""
+    """For each stage: the time of each part, and the time of the wait for a CPU before the thread's first point."""
     import numpy as np
 
     from opline_analyses.ops.thread_points import Points, Slots, Waiting
@@ -138,5 +138,5 @@ def _runnable(rows: dict[str, Ints], seen_ns: Ints, states: dict[str, Ints], fir
 
 
 def base_name(point: str) -> str:
-    """A point's name without the number of its recurrence."""
+    """A point's name without the recurrence number."""
     return re.sub(r"#\d+\Z", "", point)

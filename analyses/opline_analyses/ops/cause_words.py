@@ -60,10 +60,10 @@ def cause_words(cause: str) -> str:
 
 
 def until_timeout(cause: str | None, kind: str) -> bool:
-    """What was waited for did not come: a timer ended the wait. ``kind``: of the part of the wait."""
+    """The awaited event did not come: a timer ended the wait. ``kind``: of the part of the wait."""
     return kind == "timer" and cause is not None and cause not in _TIMERS
 
 
 def about_requests(cause: str) -> bool:
-    """A block request ends such a wait: where the request is known, the cause adds nothing."""
+    """A block request ends such a wait: with a known request, the cause adds nothing."""
     return cause in _ABOUT_REQUESTS

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Counts and times of the intervals between two points, of runs whose intervals do not fit the memory.
+"""Counts and times of the intervals between two points, for runs with more intervals than fit into memory.
 
 Takes the name of a table of intervals: op_id, seq, from_point, to_point, duration_ns, stage, kind. Needs the temporary
 table `counted` of `stages.select_counted`. Rows are read a range of ops at a time, twice. The first reading counts, and
-puts each time into a bucket that is at most 1 / 2^BITS of the time wide. The second one counts the single values of the
-buckets with the quantiles: these are values that were measured, by nearest rank.
+puts each time into a bucket of a width of at most 1 / 2^BITS of the time. The second reading counts the single values
+in the buckets of the quantiles: quantiles are measured values, by nearest rank.
 
-A point that recurs in an op is one point: the numbers of recurrences are left out.
+A point repeated in an op is one point: recurrence numbers are left out.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ PERCENTS = (50, 99)
 
 
 class Edge(NamedTuple):
-    """The intervals between two points: their number, the ops that have one, times, stage and kind of the longest one.
-    ``place``: the median and the mean of the intervals' numbers in their ops.
+    """The intervals between two points: their number, the ops with such an interval, times, stage and kind of the
+    longest. ``place``: the median and the mean of the intervals' numbers in their ops.
     """
 
     source: str
@@ -92,7 +92,7 @@ WHERE rank > until - n AND rank <= until
 
 
 class _Sums:
-    """Of an edge, while it is read."""
+    """The counts of an edge, during the reading."""
 
     def __init__(self) -> None:
         self.count = self.ops = self.total_ns = 0
@@ -100,7 +100,7 @@ class _Sums:
         self.places: dict[int, int] = {}
 
     def add(self, stage: str, kind: str, seq: int, count: int, total_ns: int, max_ns: int) -> None:
-        """Intervals of a stage with this number in their ops."""
+        """Adds intervals of a stage with this number in their ops."""
         self.count, self.total_ns = self.count + count, self.total_ns + total_ns
         self.places[seq] = self.places.get(seq, 0) + count
         if self.longest is None or (-max_ns, stage, kind) < (-self.longest[0], *self.longest[1:]):
@@ -163,7 +163,7 @@ GROUP BY p
 
 
 def passed(run: Run) -> dict[str, int]:
-    """How many of the counted ops pass each point; of block steps, those with a request."""
+    """The number of counted ops that pass each point; for block steps, of ops with a request."""
     found: dict[str, int] = {}
     of_steps: dict[str, int] = {}
     run.con.execute("CREATE OR REPLACE TEMP TABLE points AS SELECT DISTINCT point FROM transitions")
@@ -186,7 +186,7 @@ WHERE aside AND before IS NOT NULL
 
 
 def asides(run: Run) -> list[Edge]:
-    """From each point aside of the critical path: the interval since the point before it in the same op."""
+    """For each point aside of the critical path: the interval since the point before in the same op."""
     if not run.rows("SELECT 1 FROM transitions WHERE aside AND NOT late LIMIT 1"):
         return []
     run.con.execute(

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""The transition graph of a run: points and block steps as nodes, what leads to what as edges; and two runs'
-difference.
+"""The transition graph of a run: points and block steps as nodes, intervals as edges; and the difference of two runs.
 
 Takes a run and a selection; gives a `networkx.DiGraph`, or rows. An edge of the critical path is an interval of ops'
-stages: its times are those intervals', its `share` is of the total latency of the counted ops, its `critical_share`
-is of the ops whose critical path passes it. An edge to a point aside of the path (`aside` true) leads from the point
-before it in the same op; its time lies inside other edges, so it has no share.
+stages: its times are the intervals' times, its `share` is of the total latency of the counted ops, its `critical_share`
+is of the ops with the edge on the critical path. An edge to a point aside of the path (`aside` true) leads from the
+point before in the same op; the edge's time lies inside other edges, and has no share.
 
-A point that recurs in an op is one node: the numbers of recurrences are left out.
+A point repeated in an op is one node: recurrence numbers are left out.
 
-Attributes of a node: count (ops that pass it), step (it is Q G I D C of a block request). Attributes of an edge:
+Attributes of a node: count (ops passing the node), step (true for Q G I D C of a block request). Attributes of an edge:
 count (intervals), ops, mean_ns, p50_ns, p99_ns, max_ns, total_ns, share, critical_share, stage, kind, aside.
 """
 
@@ -98,7 +97,7 @@ def _title(graph: Graph) -> str:
 
 
 def dot_lines(graph: Graph) -> Iterator[str]:
-    """Graphviz: an edge's width is its share of the total latency, its colour that of its stage in all pictures;
+    """Graphviz: an edge's width is its share of the total latency, its colour the stage's colour in all pictures;
     dashed: aside of the critical path.
     """
     yield "digraph opline {"
@@ -140,7 +139,7 @@ EDGE_COLUMNS = (
 
 
 def edge_table(graph: Graph) -> ResultTable:
-    """The edges with all that is known of them; people read `aside` in place of a share. The graph was found."""
+    """The edges with all attributes; the text has `aside` in place of a share. ``found``: the graph."""
     edges = ({"source": source, "target": target, **d} for source, target, d in graph.edges(data=True))
 
     def lines(found: ResultTable) -> Iterator[Part]:
@@ -159,7 +158,7 @@ def edge_table(graph: Graph) -> ResultTable:
 
 
 def _writable(graph: Graph) -> Graph:
-    """With names that XML can have."""
+    """The graph with names valid in XML."""
     same: Graph = nx.relabel_nodes(graph, {name: shown(name) for name in graph})
     for *_, data in same.edges(data=True):
         data.update({key: shown(value) for key, value in data.items() if isinstance(value, str)})
@@ -170,7 +169,7 @@ PICTURES = ("svg", "png", "pdf")
 
 
 def _drawn(text: bytes, form: str) -> bytes:
-    """A picture by Graphviz of what `dot_lines` gives. Raises OplineError."""
+    """A picture by Graphviz, from `dot_lines`. Raises OplineError."""
     program = shutil.which("dot")
     if program is None:
         raise OplineError(
@@ -185,7 +184,7 @@ def _drawn(text: bytes, form: str) -> bytes:
 
 
 def write_graph(graph: Graph, form: str, out: BinaryIO) -> None:
-    """Writes dot, graphml, json (node-link), or a picture (svg, png, pdf). Raises OplineError if it can't."""
+    """Writes dot, graphml, json (node-link), or a picture (svg, png, pdf). Raises OplineError on failure."""
     if form == "dot" or form in PICTURES:
         text = encoded(dot_lines(graph))
         out.write(text if form == "dot" else _drawn(text, form))
@@ -199,7 +198,7 @@ def write_graph(graph: Graph, form: str, out: BinaryIO) -> None:
 
 
 class EdgeChange(Value):
-    """One edge in two runs; None where a run does not have it."""
+    """One edge in two runs; None for a run without the edge."""
 
     source: str
     target: str
@@ -248,9 +247,7 @@ CHANGES_SEEN = (
 
 
 def change_table(changes: list[EdgeChange], head: Mapping[str, Any]) -> ResultTable:
-    """The difference of two graphs, what is of one of the runs in columns of its own. ``head`` of the document. The
-    changes were found.
-    """
+    """The difference of two graphs, with columns for each run. ``head``: of the document. ``found``: the changes."""
     rows = [
         [c.source, c.target, c.status, c.aside, *(value for name in _OF_BOTH for value in getattr(c, name))]
         for c in changes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who block requests waited for, as a result: a row for each owner of each request. Takes the blame of each op."""
+"""The owners that block requests waited for, as a result: a row per owner and request. Takes the blame of each op."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ SORTS: dict[str, Callable[[Blame], int]] = {
 def of_ops(
     run: Run, filters: IoFilters, op: int | None, slowest: int | None, sort: str = "request", limit: int | None = None
 ) -> ResultTable:
-    """Of one op, or of the ``slowest`` that have such requests; of each the first ``limit`` requests in the order
-    ``sort``. Raises OplineError for an op that there is not.
+    """For one op, or for the ``slowest`` ops with such requests; for each op the first ``limit`` requests in the order
+    ``sort``. Raises OplineError for an unknown op.
     """
     rows = io_filter.rows_of(run, filters, requests(parts=True))
     chosen = io_filter.chosen_ids(rows)

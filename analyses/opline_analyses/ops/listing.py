@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A list of whole ops, as `opline ops` prints it: as text, as records, or as values.
+"""A list of whole ops, as printed by `opline ops`: as text, as records, or as values.
 
 Takes a run and a selection. Ops are read some thousand at a time, so a list of any length fits into memory.
 """
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 
 class OpListing:
-    """Ops, which each iteration reads anew while the run is open."""
+    """Ops, read again by each iteration, while the run is open."""
 
     def __init__(
         self, run: Run, which: Selection, style: str, states: bool, behind: bool, unfold: bool, most: int | None
     ) -> None:
-        """As `api.ops.listed` has it."""
+        """See `api.ops.listed`."""
         self._run, self._which = run, which
         self._style, self._behind, self._unfold = STYLES[style], behind, unfold
-        self._apart = style != "default"  # of another tool: without requests, states and other ops
+        self._apart = style != "default"  # another tool's style: without requests, states and other ops
         self._states = states and not self._apart
-        self.left_out = 0  # incomplete ops, which that tool's style has no lines for
+        self.left_out = 0  # incomplete ops, without lines in the other tool's style
         self.hidden = 0  # ops beyond ``most``
         self.states_missing = False  # states were asked for, and the ops of the last text have none
         if self._apart:
@@ -48,13 +48,13 @@ class OpListing:
         return read_ops(self._run, self._which, with_blocks=not self._apart)
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Of each op the JSON object; ``behind`` has rows where that was asked for."""
+        """For each op the JSON object; ``behind`` has rows only on demand."""
         for op in self:
             others = met(self._run, op) if self._behind else []
             yield op.record() | {"behind": [other._asdict() for other in others]}
 
     def parts(self) -> Iterator[list[Part]]:
-        """Of each op the parts of its text."""
+        """For each op the parts of its text."""
         number = told = 0
         for op in self:
             states = list(state_list(op)) if self._states else []
@@ -65,6 +65,6 @@ class OpListing:
         self.states_missing = self._states and number > 0 and not told
 
     def text(self) -> str:
-        """All ops as people read them; an empty line between two."""
+        """All ops as text, with an empty line between two ops."""
         between = "\n" if self._apart else "\n\n"
         return between.join("\n".join(rendered(parts)) for parts in self.parts())

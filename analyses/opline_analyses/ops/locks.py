@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The locks that an op's threads slept for: which thread held each, and for which op that thread worked."""
+"""The locks that an op's threads slept for: each lock's holder, and the op of the holder's work."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
     from opline_analyses.ops.waited import InWait
 
-#: Of the ops in the temporary table chunk. Gives op_id, lock, holder_tid, and the op of the stage in which the holder
-#: was when the first of these waits began.
+#: For the ops in the temporary table chunk. Gives op_id, lock, holder_tid, and the op of the holder's stage at the
+#: begin of the first of these waits.
 HOLDERS = """
     WITH w AS (SELECT op_id, lock, holder_tid, min(begin_ns) AS begin_ns FROM waits SEMI JOIN chunk USING (op_id)
                WHERE op_id BETWEEN {low} AND {high} AND holder_tid IS NOT NULL GROUP BY ALL)
@@ -32,7 +32,7 @@ def with_holders(waits: list[InWait], ops: dict[tuple[int, int], int]) -> list[I
 
 
 def lock_lines(waits: Iterable[InWait]) -> Iterator[str]:
-    """A line for each lock, in the order in which they were waited for."""
+    """A line for each lock, in the order of the waits."""
     told = set()
     for w in waits:
         if w.lock is None or (lock := (w.lock, w.lock_kind, w.holder_tid)) in told:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Behind which ops one op waited: what the thread at the end of each of its stages did meanwhile for others.
+"""The ops that one op waited behind: the meantime's work, for others, of the thread at the end of each stage.
 
-Takes a run and an op; gives the pieces of its stages that another op's work covers, each with that op.
+Takes a run and an op; gives the pieces of its stages covered by another op's work, each with the other op.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from opline_analyses.runs.run import Run
 if TYPE_CHECKING:
     from opline_analyses.base.result_table import Part
 
-MOST = 12  # lines of one op
+MOST = 12  # lines per op
 COLUMNS = (
     label("stage", "stage"), label("thread", "its thread"), time("ns", "us"), Column("op_id", "op"),
     text("class", "class"), label("object", "object"),
@@ -27,20 +27,20 @@ COLUMNS = (
 
 
 class Met(NamedTuple):
-    """Time of a stage that its thread spent at another op: between two points of that one which follow each other."""
+    """Time of a stage that its thread spent on another op: between two successive points of the other op."""
 
     seq: int  # of the stage, from 0
     stage: str
     tid: int
     comm: str | None
-    op_id: int  # the other one
+    op_id: int  # the other op
     op_class: str | None
     object: str | None
     ns: int
 
 
-# Of the ops that were in flight meanwhile, whose points are the threads' between the first one's begin and the stage's
-# end: a piece lies between two of a thread that follow each other, and counts if both are of one op, another one.
+# Among the ops in flight meanwhile, whose points are the threads' points from the first op's begin to the stage's end:
+# a piece lies between two successive points of a thread, and counts if both points are of one other op.
 _MET = r"""
 WITH me AS (SELECT ?::BIGINT AS op),
      s AS (SELECT seq, stage, tid, begin_ns AS b, begin_ns + duration_ns AS e FROM stages
@@ -60,14 +60,14 @@ GROUP BY s.seq, s.tid, t.op_id ORDER BY s.seq, min(ts_ns), t.op_id
 
 
 def met(run: Run, op: OpDetail) -> list[Met]:
-    """In the order of the stages, and of time. Empty: no thread of the op's passed another one's points meanwhile, or
-    the run does not have them.
+    """In the order of the stages and of time. Empty: the op's threads passed no other op's points meanwhile, or the run
+    has no such points.
     """
     return [Met(*row) for row in run.rows(_MET, (op.op_id,))]
 
 
 def met_list(found: list[Met]) -> Iterator[Part]:
-    """The longest pieces, in their order."""
+    """The longest pieces, in order of time."""
     if not found:
         return
     shown = sorted(sorted(found, key=lambda m: -m.ns)[:MOST], key=found.index)

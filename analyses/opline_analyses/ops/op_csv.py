@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """One row per op, one column per stage: for spreadsheets, gnuplot and pandas.
 
-Takes a run and a selection, or a trace; gives CSV by RFC 4180 with lines that end in LF. The native core writes the
-rows of both (output/csv/op_csv.hpp): of a run it is fed with columns, never Python objects per cell. The columns before
-the stages are fixed; the stages follow in the order in which an op meets them; `unattributed_ns` is last. In each row
+Takes a run and a selection, or a trace; gives CSV by RFC 4180 with LF at line ends. The native core writes the rows in
+both cases (output/csv/op_csv.hpp): a run is fed by columns, never as Python objects per cell. The columns before the
+stages are fixed; the stages follow in the order in which an op meets the stages; `unattributed_ns` is last. In each row
 the stage columns and unattributed_ns sum to latency_ns. An empty cell is unknown, or a stage that the op does not have.
 """
 
@@ -53,7 +53,7 @@ FIXED: tuple[tuple[str, str], ...] = (
     ("rw", "Kind of the first block request: read, write, discard, write_zeroes, flush, other."),
     *((a.column, a.meaning) for a in ATTRIBUTES),
 )
-# of the long form, as the core writes it
+# of the long form, in the core's order
 STAGE_COLUMNS = (
     *("op_id", "seq", "stage", "kind", "from_point", "to_point", "begin_ns", "duration_ns", "tid", "request_id"),
 )
@@ -69,7 +69,7 @@ UNATTRIBUTED = "unattributed_ns"
 
 
 def stage_columns(names: Iterable[str]) -> list[str]:
-    """The columns of stages: identifiers that end in _ns; with `stage_` before them where that is a fixed column's."""
+    """The columns of stages: identifiers ending in _ns; `stage_` before a name of a fixed column."""
     fixed = {*(c for c, _ in FIXED), UNATTRIBUTED}
     found: list[str] = []
     for name in names:
@@ -80,15 +80,15 @@ def stage_columns(names: Iterable[str]) -> list[str]:
 
 @contextmanager
 def collector(stages: bool) -> Iterator[_core.OpCsv]:
-    """What gets the ops, or with ``stages`` their intervals, until ``write``; what does not fit into memory waits in a
-    temporary file.
+    """The receiver of the ops, or with ``stages`` of their intervals, until ``write``; the surplus over the memory
+    waits in a temporary file.
     """
     with _file_without_a_name() as file:
         yield _core.OpCsv(stages, file.fileno())
 
 
 def _file_without_a_name() -> IO[bytes]:
-    """What ``tempfile.TemporaryFile`` opens first; importing that takes 6 ms."""
+    """The first attempt of ``tempfile.TemporaryFile``; importing tempfile takes 6 ms."""
     folder = next(filter(None, map(os.environ.get, ("TMPDIR", "TEMP", "TMP"))), "/tmp")
     try:
         return os.fdopen(os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600), "r+b", buffering=0)

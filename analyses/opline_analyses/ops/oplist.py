@@ -55,25 +55,25 @@ class Interval(NamedTuple):
     blocked_ns: int | None
     woken_by_tid: int | None
     woken_by_comm: str | None
-    tid: int | None  # the thread at its end; None: a completion ends it
-    host: str | None = None  # of a joined run: of this thread, or of the device
+    tid: int | None  # the thread at the stage's end; None: a completion ends the stage
+    host: str | None = None  # in a joined run: of this thread, or of the device
 
 
 class InState(NamedTuple):
-    """A part of a stage in which its thread did one thing."""
+    """A part of a stage with one state of the thread."""
 
     seq: int  # of the stage, from 0
     tid: int
-    state: str  # as the table states has it
+    state: str  # as in the table states
     begin_ns: int
     duration_ns: int
-    woken_by_tid: int | None  # None: no wake-up began it
+    woken_by_tid: int | None  # None: not begun by a wake-up
     woken_by_comm: str | None
 
 
 class Request(NamedTuple):
-    """One block request that serves an op. Where bios of others are merged into it, sector and nr_sectors are of the
-    op's own bios, and the request's are in request_sector and request_nr_sectors.
+    """One block request of an op. If the request has merged bios of others, sector and nr_sectors are of the op's own
+    bios; request_sector and request_nr_sectors are of the request.
     """
 
     request_id: int
@@ -83,8 +83,8 @@ class Request(NamedTuple):
     request_sector: int | None
     request_nr_sectors: int | None
     rwbs: str | None
-    queue_ns: int | None  # of the op's first bio in it
-    merge_ns: int | None  # the op's bio was merged into it
+    queue_ns: int | None  # of the op's first bio in the request
+    merge_ns: int | None  # time of the op's merge into the request
     getrq_ns: int | None
     insert_ns: int | None
     issue_ns: int | None
@@ -104,12 +104,12 @@ class Request(NamedTuple):
     ambiguous: bool
 
     def steps(self) -> list[tuple[str, int]]:
-        """The steps that were seen, Q G I D C, and when."""
+        """The known steps, Q G I D C, with their times."""
         return [(letter, at) for letter, name in _STEPS if (at := getattr(self, name)) is not None]
 
 
 class Deferred(NamedTuple):
-    """Bytes of an op that one bio wrote back outside its latency."""
+    """Bytes of an op written back by one bio, outside the op's latency."""
 
     bio_id: int
     request_id: int | None
@@ -128,7 +128,7 @@ class Deferred(NamedTuple):
 
 
 REQUEST_COLUMNS = Request._fields
-#: Fields of a Request, as SQL, that differ from the columns of the table requests.
+#: Fields of a Request, as SQL, different from the columns of the table requests.
 _OF_THE_OP = {
     "sector": "if(l.bios >= 1 AND l.bios < r.bio_count, l.sector, r.sector)",
     "nr_sectors": "if(l.bios >= 1 AND l.bios < r.bio_count, l.nr_sectors, r.nr_sectors)",
@@ -152,7 +152,7 @@ def _document(part: Any) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class OpDetail:
-    """One op and everything that the run knows of it."""
+    """One op with everything known to the run."""
 
     op_id: int
     op_class: str | None
@@ -171,7 +171,7 @@ class OpDetail:
     unattributed_ns: int | None
     unknown_ns: int | None
     unsplit: bool = False
-    attributes: dict[str, int | None] = field(default_factory=dict)  # as opline.store.schema declares them
+    attributes: dict[str, int | None] = field(default_factory=dict)  # as declared in opline.store.schema
     transitions: list[Passed] = field(default_factory=list)
     stages: list[Interval] = field(default_factory=list)
     states: list[InState] = field(default_factory=list)
@@ -179,10 +179,10 @@ class OpDetail:
     requests: list[Request] = field(default_factory=list)
     deferred: list[Deferred] = field(default_factory=list)
     devices: dict[int, str] = field(default_factory=dict)  # names, of the whole run
-    start_ns: int = 0  # of the run, as its times count
+    start_ns: int = 0  # of the run: origin of the printed times
 
     def record(self) -> dict[str, Any]:
-        """As JSON has it: the table's names, nanoseconds."""
+        """For JSON: the table's names, nanoseconds."""
         plain = {
             f.name: getattr(self, f.name)
             for f in fields(self)
@@ -210,8 +210,8 @@ _WAITS = """SELECT w.op_id, w.wait_id, w.seq, w.begin_ns, w.duration_ns, w.part_
     FROM waits w LEFT JOIN all_requests r ON r.request_id = w.request_id
     WHERE w.op_id BETWEEN {low} AND {high} AND w.op_id IN (SELECT op_id FROM chunk)
     ORDER BY w.op_id, w.seq, w.begin_ns"""
-# Gives op_id, then REQUEST_COLUMNS. An op sees the Q of its own bio, which in a merged request is not the request's
-# first. A batch's requests cut its members' stages without being linked to each of them: they are shared.
+# Gives op_id, then REQUEST_COLUMNS. An op has the Q of its own bio; in a merged request this Q is not the request's
+# first. A batch's requests cut its members' stages without a link to each member: such requests are shared.
 REQUESTS = f"""
     WITH own AS (
         SELECT k.op_id, k.request_id, k.shared, k.ambiguous, b.queue_ns, b.merge_ns, b.sector, b.nr_sectors, b.tid,
@@ -239,7 +239,7 @@ _DEFERRED = """SELECT d.op_id, d.bio_id, d.request_id, b.dev, b.sector, b.nr_sec
 def read_ops(
     run: Run, which: Selection, with_blocks: bool = True, with_transitions: bool = True, with_states: bool = True
 ) -> Iterator[OpDetail]:
-    """The selected ops, whole, in the selection's order; without what is not asked for."""
+    """The selected ops, whole, in the selection's order; without the parts not asked for."""
     ids = array("q", (i for (i,) in run.rows(which.sql(), which.parameters)))
     for chunk in read_chunks(run, ids, with_blocks, with_transitions, with_states):
         yield from chunk
@@ -248,13 +248,13 @@ def read_ops(
 def read_chunks(
     run: Run, ids: Sequence[int], with_blocks: bool = True, with_transitions: bool = True, with_states: bool = True
 ) -> Iterator[list[OpDetail]]:
-    """The ops of these numbers in their order, CHUNK_OPS at a time."""
+    """The ops with these numbers, in order, CHUNK_OPS at a time."""
     for start in passing(range(0, len(ids), CHUNK_OPS)):
         yield list(_chunk(run, list(ids[start : start + CHUNK_OPS]), with_blocks, with_transitions, with_states))
 
 
 def _name_holders(run: Run, ops: dict[int, OpDetail], span: dict[str, int]) -> None:
-    """For which op the holder of each lock worked. Most ops wait for no lock."""
+    """The op of each lock holder's work. Most ops wait for no lock."""
     if not any(w.holder_tid is not None for op in ops.values() for w in op.waits):
         return
     held: defaultdict[int, dict[tuple[int, int], int]] = defaultdict(dict)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Where an op's time passes in a joined run: on each host, and between two hosts.
+"""The places of an op's time in a joined run: on each host, and between two hosts.
 
-A stage that begins on a thread of one host and ends on a thread of another lies between them. All other stages lie on
-the host of their thread or device. In integers: the places and unattributed_ns sum to the latency, as the stages do.
+A stage that begins on a thread of one host and ends on a thread of another lies between the hosts. All other stages lie
+on the host of their thread or device. In integers: the places and unattributed_ns sum to the latency, like the stages.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from opline_analyses.runs.selection import Selection
 
 BETWEEN = " to "  # of the names of two hosts
-#: SQL of the ways between two hosts, there and back, of a run with the table `hops`: from the send to the receive, on
-#: the thread that receives.
+#: SQL of the ways between two hosts, there and back, in a run with the table `hops`: from the send to the receive, on
+#: the receiving thread.
 WAYS = """
     SELECT op_id, parent_host AS sender, child_host AS receiver, sent_ns AS from_ns, received_ns AS to_ns,
            receive_tid AS tid, bound_ns FROM hops
@@ -36,8 +36,8 @@ def placed(ops: str) -> str:
 
 
 def place_table(run: Run, which: Selection, tainted: bool = False) -> StageTable:
-    """The statistics of the selected ops with a row for each place, in the order in which an op meets them. Raises
-    OplineError where no op counts.
+    """The statistics of the selected ops with a row per place, in the order in which an op meets the places. Raises
+    OplineError if no op counts.
     """
     table = stage_table(run, which, tainted)
     rows = run.rows(

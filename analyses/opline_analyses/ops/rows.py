@@ -21,7 +21,7 @@ Column = np.ndarray[Any, np.dtype[Any]]
 
 
 class StageRows(Value):
-    """Stages of ops, by (op, seq): ``op`` counts from 0 in the order that was asked for."""
+    """Stages of ops, by (op, seq): ``op`` counts from 0 in the wanted order."""
 
     op: Column
     seq: Column  # from 0, without gaps in an op
@@ -32,16 +32,16 @@ class StageRows(Value):
 
     @property
     def first(self) -> Column:
-        """Where each op's rows begin, and one past the last."""
+        """The begin of each op's rows, and one past the last row."""
         ops = int(self.op[-1]) + 1 if len(self.op) else 0
         return np.searchsorted(self.op, np.arange(ops + 1))
 
 
-NO_STAGE = (1 << 32) - 1  # of rows of other programs' ops, which have no place
+NO_STAGE = (1 << 32) - 1  # in rows of other programs' ops, without a place
 
 
 def stage_rows(run: Run, place: Column, stages: dict[str, int]) -> StageRows:
-    """The rows of the ops that have a ``place`` (by op_id; -1: none). ``stages``: the number of each name."""
+    """The rows of the ops with a ``place`` (by op_id; -1: none). ``stages``: the number of each name."""
     parts: list[tuple[Column, ...]] = []
     for op, rows in _read(run, place, stages):
         parts.append((op, *rows))
@@ -78,7 +78,7 @@ def _ordered(parts: list[tuple[Column, ...]]) -> StageRows:
     op, seq, stage, begin, duration, tid = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.lexsort((seq, op))
     op = op[order]
-    starts = np.searchsorted(op, op)  # of each row its op's first row
+    starts = np.searchsorted(op, op)  # for each row, the first row of the op
     return StageRows(op, np.arange(len(op)) - starts, stage[order], begin[order], duration[order], tid[order])
 
 
@@ -87,7 +87,7 @@ class Sums(Value):
 
     by_cell: Column  # cells × stages, ns
     threads: Column  # of each op: equal numbers, equal lists
-    rows: StageRows  # of the ops that were asked for, and others: some have but a part
+    rows: StageRows  # of the wanted ops, and of others: some ops are incomplete here
 
 
 def _mixed(values: Column) -> Column:
@@ -99,8 +99,8 @@ def _mixed(values: Column) -> Column:
 
 
 def fingerprints(op: Column, seq: Column, items: Column, ops: int) -> Column:
-    """A number for each op's list of items: the sum modulo 2^64 of a hash of every item and its place. Of a million
-    ops two lists share one with a probability of 1e-7.
+    """A number for each op's list of items: the sum modulo 2^64 of a hash of every item with its place. Among a million
+    ops two different lists share a number with a probability of 1e-7.
     """
     acc = np.zeros(ops, np.uint64)
     with np.errstate(over="ignore"):
@@ -109,8 +109,8 @@ def fingerprints(op: Column, seq: Column, items: Column, ops: int) -> Column:
 
 
 def exact_sums(index: Column, values: Column, size: int = 0) -> Column:
-    """The sum of the values at each index, 64 bits: whole numbers from 0 up. Doubles are the fastest way, and exact
-    where all of them sum to less than 2^53.
+    """The sum of the values at each index, 64 bits: whole numbers from 0 up. Doubles are fastest, and exact if all
+    values sum to less than 2^53.
     """
     if float(values.sum(dtype=np.float64)) < 1 << 52:
         return np.bincount(index, values, size).astype(np.int64)
@@ -120,7 +120,7 @@ def exact_sums(index: Column, values: Column, size: int = 0) -> Column:
 
 
 def sums(run: Run, place: Column, cell: Column, cells: int, stages: dict[str, int], ops: int, wanted: Column) -> Sums:
-    """``cell``: of each op by place; -1 for an op whose time is not counted. ``wanted``: places of ops whose rows are
+    """``cell``: for each op by place; -1 for an op whose time does not count. ``wanted``: places of ops whose rows are
     kept.
     """
     width = len(stages)
@@ -142,7 +142,7 @@ def sums(run: Run, place: Column, cell: Column, cells: int, stages: dict[str, in
             base = int(index.min())
             found = exact_sums(index - base, duration if counted.all() else duration[counted])
             by_cell[base : base + len(found)] += found
-        # an op for each list of threads; those at the batch's ends may go on in the next one
+        # an op for each list of threads; ops at the batch's ends may continue in the next batch
         present, at_first = np.unique(marks[op - low], return_index=True)
         new = [n for n, mark in enumerate(present.tolist()) if mark not in seen]
         seen.update(present[new].tolist())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Sums of the counted ops' stages, by name and points: one reading of the stages, for all that asks for them.
+"""Sums of the counted ops' stages, by name and points: one reading of the stages, for several users.
 
-Needs the temporary table `counted` of `stages.select_counted`, which forgets the sums.
+Needs the temporary table `counted` of `stages.select_counted`; a new `counted` removes the sums.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ WHERE op_id BETWEEN {first} AND {last} GROUP BY stage, from_point, to_point, kin
 
 
 def make(run: Run) -> None:
-    """The temporary table STAGE_SUMS, unless it is there: a few rows of each stage, which are to be summed.
-    ``number``: those that take time; ``products``: sum of time without the wait for a CPU * latency of the op.
+    """Makes the temporary table STAGE_SUMS unless present: a few rows per stage, to be summed. ``number``: rows with
+    time; ``products``: sum of (time without the wait for a CPU) * (latency of the op).
     """
     if run.rows("SELECT 1 FROM duckdb_tables() WHERE temporary AND table_name = ?", (STAGE_SUMS,)):
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The statistics of stages as a result: the rows, the sentences below them, the document. Takes a `StageTable`."""
+"""The statistics of stages as a result: rows, sentences below, document. Takes a `StageTable`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 PROGRAMS = 3
 EXACT_OPS = 1 << 18  # of one run: as Distribution::kExact
 TIMES = {"min_ns": "min", "p50_ns": "p50", "p90_ns": "p90", "p99_ns": "p99", "p999_ns": "p99.9", "max_ns": "max"}
-_SPREAD = ("min_ns", "std_ns")  # columns that people see where they ask for them
+_SPREAD = ("min_ns", "std_ns")  # columns shown to people only on demand
 
 
 def result(
@@ -32,9 +32,9 @@ def result(
     spread: bool = False,
     first: str = "stage",
 ) -> ResultTable:
-    """A row per stage, then what no stage claims and the latency. ``bounds``, of a cluster: by stage
-    (opline_analyses.hosts.bounds); ``ways``: there and back between two hosts; ``tainted``: those ops count;
-    ``spread``: people see min and standard deviation, too; ``first``: what people see above the first column.
+    """A row per stage, then the time in no stage, and the latency. ``bounds``, of a cluster: by stage
+    (opline_analyses.hosts.bounds); ``ways``: there and back between two hosts; ``tainted``: tainted ops count;
+    ``spread``: the text has min and standard deviation, too; ``first``: the text's head of the first column.
     """
     notes = left_out(t.incomplete, t.tainted, tainted)
     notes += [] if t.sums else ["the stages do not sum to the latency: the run is damaged."]
@@ -94,7 +94,7 @@ def _text(t: StageTable, found: ResultTable, bounds: Bounds | None, ways: Sequen
 
 
 def _document(t: StageTable, found: ResultTable, bounds: Bounds | None, ways: Sequence[BothWays]) -> dict[str, Any]:
-    """The rows that sum, then their sum."""
+    """The rows with a sum, then the sum."""
     document = {
         "schema": "opline stages 1",
         "ops": t.ops,

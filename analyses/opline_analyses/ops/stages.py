@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Statistics per stage: in how many ops, mean, standard deviation, percentiles, min, max, share of the total latency.
+"""Statistics per stage: number of ops, mean, standard deviation, percentiles, min, max, share of the total latency.
 
-Takes a run and a selection, or what the core counted while it read a trace; gives rows. The native core computes both
-(statistics/stage_stats.hpp). A stage that recurs in an op adds up to one value per op. Percentiles are by nearest rank,
-the ceil(q * n)-th smallest value: of up to 262 144 ops each is a value that was measured, of more it is within 0.2 % of
-it.
-Means and shares are of complete ops that no lost event touches (unless asked for). In integers:
+Takes a run and a selection, or the core's counts of a trace; gives rows. The native core computes both
+(statistics/stage_stats.hpp). A stage repeated in an op adds up to one value per op. Percentiles are by nearest rank,
+the ceil(q * n)-th smallest value: for up to 262 144 ops a measured value, for more ops within 0.2 % of a measured
+value.
+Means and shares are of complete ops untouched by lost events (unless asked for). In integers:
 
-    sum of total_ns over stages + unattributed_ns == sum of latency_ns
+sum of total_ns over stages + unattributed_ns == sum of latency_ns
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from opline_analyses.runs.run import Run
     from opline_analyses.runs.selection import Selection
 
-ROWS = 1 << 18  # of a table that are joined with other rows at a time
+ROWS = 1 << 18  # of a table, joined with other rows at a time
 STAGE_SUMS = "stage_sums"
 
 
 class StageRow(Value):
-    """One stage over the ops that have it. ``mean_ns`` is over those; ``total_ns / ops`` of the table over all ops.
-    ``std_ns`` is the standard deviation of these values, which are all there are: divided by their number.
+    """One stage over the ops with the stage. ``mean_ns`` is over these ops; ``total_ns / ops`` of the table is over all
+    ops. ``std_ns`` is the standard deviation of the values as the whole population: divided by their number.
     """
 
     stage: str
@@ -56,8 +56,8 @@ class StageRow(Value):
 
 
 class Deferred(Value):
-    """What was written back outside the latencies: pieces (an op's bytes in one bio), bytes; of those that are known to
-    have reached the disk how many, and the sum of their times since they were written.
+    """Data written back outside the latencies: pieces (an op's bytes in one bio), bytes; for pieces known to be on the
+    disk, their number and the sum of their times since the write.
     """
 
     rows: int
@@ -67,7 +67,7 @@ class Deferred(Value):
 
 
 class BothWays(Value):
-    """Request and reply together, between two hosts: how many, their mean, and the greatest bound of one way."""
+    """Request and reply together, between two hosts: number, mean, and the greatest bound of one way."""
 
     parent_host: str
     child_host: str
@@ -77,7 +77,7 @@ class BothWays(Value):
 
 
 class StageTable(Value):
-    """The stages in the order in which an op meets them, then what none claims, and the latency that all sum to."""
+    """The stages in the order in which an op meets the stages, then the time in no stage, and the latency, the sum."""
 
     ops: int
     incomplete: int
@@ -87,7 +87,7 @@ class StageTable(Value):
     unknown: StageRow  # the stages of kind unknown together: contained in `stages`
     latency: StageRow
     deferred: Deferred
-    programs: list[tuple[str, int]]  # names of processes, and how many of the ops they began: the most first
+    programs: list[tuple[str, int]]  # names of processes, with the number of ops begun: the most first
     exact: bool = True  # False: so many ops that percentiles are within 0.2 % of a measured value
 
     @property
@@ -97,9 +97,7 @@ class StageTable(Value):
 
 
 def select_counted(run: Run, which: Selection, tainted: bool) -> tuple[int, int, int]:
-    """Makes the temporary table `counted` of the ops that count; gives their number, the incomplete and the tainted
-    ones.
-    """
+    """Makes the temporary table `counted` of the counted ops; gives their number, incomplete and tainted ops."""
     run.con.execute(
         f"CREATE OR REPLACE TEMP TABLE chosen AS {which.of('o.op_id, o.complete, o.tainted')}",
         list(which.parameters),
@@ -115,14 +113,14 @@ def select_counted(run: Run, which: Selection, tainted: bool) -> tuple[int, int,
     return (n if tainted else n - touched), incomplete, touched
 
 
-# SQL of the rows of a table, op_id among its columns, that are the counted ops' of a range.
+# SQL of the rows of a table (with a column op_id) of the counted ops in a range.
 COUNTED_ROWS = """SELECT * FROM {table} SEMI JOIN (SELECT op_id FROM counted WHERE op_id BETWEEN {first} AND {last})
                   USING (op_id) WHERE op_id BETWEEN {first} AND {last}"""
 
 
 def counted_ranges(run: Run, ops: int | None = None, table: str = "stages") -> Iterator[tuple[int, int]]:
-    """The first and the last number of the counted ops, ``ops`` numbers at a time, else as many as have ROWS rows of
-    the ``table`` together: a query that joins the stages of all ops holds them.
+    """The first and the last number of the counted ops, ``ops`` numbers at a time, or as many as have ROWS rows of the
+    ``table`` together: a query over the stages of all ops would hold all rows.
     """
     low, high = run.row("SELECT min(op_id), max(op_id) FROM counted")
     if low is None:
@@ -135,7 +133,7 @@ def counted_ranges(run: Run, ops: int | None = None, table: str = "stages") -> I
 
 
 def left_out(incomplete: int, tainted: int, counted: bool) -> list[str]:
-    """What does not count, in a line, if there is such. ``counted``: tainted ops do count."""
+    """The ops left out, in a line, if any. ``counted``: tainted ops count."""
     if not incomplete and (counted or not tainted):
         return []
     parts = [count_of(incomplete, "incomplete op")] if incomplete else []
@@ -146,7 +144,7 @@ def left_out(incomplete: int, tainted: int, counted: bool) -> list[str]:
 
 
 def none_counts(where: str, incomplete: int, tainted: int, hint: str = " (--tainted counts these)") -> str:
-    """Why there is no table; ``where``: " in RUN", or nothing; ``hint``: on ops that overlap lost events."""
+    """The reason for a missing table; ``where``: " in RUN", or empty; ``hint``: on ops that overlap lost events."""
     return f"No op to count{where}: {incomplete} incomplete, {tainted} overlap lost events{hint if tainted else ''}."
 
 
@@ -166,8 +164,8 @@ def table_of(
     filtered: bool = False,
     model: str | None = None,
 ) -> StageTable:
-    """The table of the core's statistics; ``filtered``: the run has more ops; ``model``: as the user named it. Raises
-    OplineError where none counts.
+    """The table of the core's statistics; ``filtered``: the run has more ops; ``model``: as named by the user. Raises
+    OplineError if no op counts.
     """
     latency = _row(found["latency"])
     if latency.count == 0:
@@ -192,8 +190,8 @@ def table_of(
 
 
 def stages_in_order(run: Run) -> list[tuple[str, str]]:
-    """The run's stages with their kinds, in the order in which an op meets them: by the median, over the first
-    100 000 ops, of the place where an op has it first.
+    """The run's stages with their kinds, in the order in which an op meets the stages: by the median, over the first
+    100 000 ops, of the stage's first place in the op.
     """
     return [(s["stage"], s["kind"]) for s in _statistics(run, None)["stages"]]
 
@@ -220,7 +218,7 @@ def stage_table(run: Run, which: Selection, tainted: bool = False) -> StageTable
 
 
 def counted_flags(run: Run) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """By op_id, of all ops: 1 for those in `counted`."""
+    """By op_id, for all ops: 1 for ops in `counted`."""
     import numpy as np
 
     (last,) = run.row("SELECT coalesce(max(op_id), -1) FROM all_ops")
@@ -230,7 +228,7 @@ def counted_flags(run: Run) -> np.ndarray[Any, np.dtype[np.uint8]]:
 
 
 def _statistics(run: Run, counts: np.ndarray[Any, np.dtype[np.uint8]] | None) -> dict[str, Any]:
-    """The core's statistics of a run's columns: of the ops whose flag by op_id is set; None: the order alone."""
+    """The core's statistics of a run's columns: of the ops with a set flag by op_id; None: only the order."""
     statistics = _core.StageStatistics()
     return dict(json.loads(statistics.result(feed(statistics, run, counts))))
 
@@ -242,7 +240,7 @@ def feed(
     of_stages: bool = True,
 ) -> list[str]:
     """Feeds a run's columns (see `_statistics`); gives the names of the stages and kinds by their numbers.
-    ``of_stages``: False: ops alone.
+    ``of_stages``: False: only ops.
     """
     import numpy as np
 

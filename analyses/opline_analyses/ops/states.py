@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What threads did in each stage: on CPU, waiting for a CPU, blocked; and who woke them.
+"""The states of threads in each stage: on CPU, waiting for a CPU, blocked; and the waker.
 
-Takes a run and a selection; gives rows. Of each stage the thread at its end counts: of a stage between two threads the
-one that arrives; at a completion the one that it lets go on. Only where the sched events cover all of it; there the
-four parts sum to the stage, to the nanosecond.
+Takes a run and a selection; gives rows. For each stage the thread at its end counts: between two threads the arriving
+thread; at a completion the resuming thread. Only for stages covered by sched events completely; there the four parts
+sum to the stage, to the nanosecond.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ PARTS = ("on_cpu_ns", "runnable_ns", "blocked_io_ns", "blocked_ns")
 
 
 class StateRow(NamedTuple):
-    """One stage: sums over the ops whose stage is covered. ``known_ns`` is the sum of the four parts."""
+    """One stage: sums over the ops with a covered stage. ``known_ns`` is the sum of the four parts."""
 
     stage: str
-    count: int  # type: ignore[assignment]  # ops that have the stage; not the tuple's method
-    covered: int  # of them, those in which all of it is covered
+    count: int  # type: ignore[assignment]  # ops with the stage; not the tuple's method
+    covered: int  # of these, ops with the whole stage covered
     known_ns: int
     on_cpu_ns: int
     runnable_ns: int
     blocked_io_ns: int
     blocked_ns: int
-    woken_by: str | None  # the name that woke most often; of kernel threads and idle CPUs without the CPU's number
+    woken_by: str | None  # the most frequent waker's name; kernel threads and idle CPUs without the CPU's number
     woken_by_share: float | None  # of the wake-ups in the stage
 
 
 class StateTable(NamedTuple):
-    """The stages in the order in which an op meets them, and all of them together."""
+    """The stages in the order in which an op meets the stages, and all stages together."""
 
     ops: int
     incomplete: int
     tainted: int
     stages: list[StateRow]
-    covered: StateRow  # the sum over stages; its count is that of the ops
+    covered: StateRow  # the sum over stages; its count is the number of ops
     latency_ns: int  # of all ops
 
     @property
@@ -104,7 +104,7 @@ def _cells(r: StateRow) -> list[object]:
 
 
 def _waker(r: StateRow, room: int) -> str:
-    """Whose name ended most sleeps, cut to the room that there is, and its share."""
+    """The name that ended most sleeps, cut to the available room, and its share."""
     if r.woken_by is None or r.woken_by_share is None:
         return ""
     share = f" {r.woken_by_share:.0%}"
@@ -112,7 +112,7 @@ def _waker(r: StateRow, room: int) -> str:
 
 
 def result(t: StateTable, tainted: bool = False) -> ResultTable:
-    """Of each stage the sums; what people read are means over the ops that are covered."""
+    """For each stage the sums; the text has means over the covered ops."""
     notes = left_out(t.incomplete, t.tainted, tainted)
     notes += [] if t.sums else ["the states do not sum to the stages: the run is damaged."]
     texts = ("stage", "woken_by")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The names of threads, as people read them."""
+"""The names of threads for people."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from opline_analyses.ops.rows import Column
     from opline_analyses.runs.run import Run
 
-NO_THREAD = "(no thread)"  # a stage that a completion ends
-_HOST_BIT = 40  # a thread of a joined run is one number: the host's is above this bit, and the number is negative
+NO_THREAD = "(no thread)"  # a stage ended by a completion
+_HOST_BIT = 40  # a thread of a joined run is one negative number: the host's number is above this bit
 
 
 def thread_keys(tid: Column, host: Column) -> Column:
-    """One number for each thread of a joined run. ``tid``: ABSENT where none is known; ``host``: -1 likewise."""
+    """One number for each thread of a joined run. ``tid``: ABSENT if unknown; ``host``: -1 likewise."""
     own = np.where(tid == ABSENT, 0, tid + 1)
     return np.where(host < 0, tid, -((host.astype(np.int64) + 1 << _HOST_BIT) + own))
 
 
 def host_of_key(key: int) -> int:
-    """The host's number; -1: it is not known, or the run is of one host."""
+    """The host's number; -1: unknown, or a run of one host."""
     return -1 if key == ABSENT or key >= 0 else (-key >> _HOST_BIT) - 1
 
 
 def names_of_keys(run: Run, keys: Iterable[int]) -> dict[int, str]:
-    """The names of threads by their keys: HOST:NAME in a joined run, as devices are named there."""
+    """The names of threads by their keys: HOST:NAME in a joined run, as for devices."""
     by_host: dict[int, dict[int, int]] = {}
     for key in keys:
         own = key if host_of_key(key) < 0 else ((-key & (1 << _HOST_BIT) - 1) - 1)
@@ -47,11 +47,11 @@ def names_of_keys(run: Run, keys: Iterable[int]) -> dict[int, str]:
 
 
 def names_of_threads(run: Run, tids: list[int], host: str | None = None) -> dict[int, str]:
-    """The name that a thread had most often at the points that it passed, bios that it queued, or requests that it
-    issued; and its number. ``host``: that of the threads, in a joined run.
+    """The most frequent name of a thread at its points, queued bios, or issued requests; and the thread's number.
+    ``host``: of the threads, in a joined run.
     """
     wanted: Any = [t for t in tids if t != ABSENT]
-    # A bio names no host, its request does: a join that only a joined run needs.
+    # A bio names no host, but the bio's request does: only a joined run needs this join.
     its_host, of_bios = (
         ("true", "bios") if host is None else ("host = $2", "bios b LEFT JOIN all_requests r USING (request_id)")
     )

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""What threads did between two times: the points that each thread passed, in the order of its time.
+"""The work of threads between two times: the points passed by each thread, in order of time.
 
-Takes stages that end on a thread, as columns; gives the time of each kind of work of that thread inside of the stages.
-A piece lies between two neighbouring points of a thread. It is work if both points are of one op. At one moment no time
-passes: a search finds the last point of the moment.
+Takes stages that end on a thread, as columns; gives the time of each kind of work of the thread inside of the stages. A
+piece lies between two neighbouring points of a thread. A piece is work if both points are of one op. Between points of
+the same moment no time passes: a search finds the last point of the moment.
 
-A range of ops is read at a time, with the points that their threads pass from the last one before the first stage
-begins to the first one after the last stage ends. `Slots` finds these two ends from one reading of all points.
+A range of ops is read at a time, with the points of their threads from the last point before the first stage begins to
+the first point after the last stage ends. `Slots` finds these two ends from one reading of all points.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OWN, UNSEEN, BETWEEN, BEHIND = range(4)  # kinds of pieces; from BEHIND on: anot
 
 
 class Waiting(NamedTuple):
-    """Stages, a column each. ``place``: which of the asked ones; ``thread``: the place of its thread in Slots.tids."""
+    """Stages, a column each. ``place``: number of the asked stage; ``thread``: the thread's place in Slots.tids."""
 
     place: Ints
     op_id: Ints
@@ -41,7 +41,7 @@ class Waiting(NamedTuple):
     thread: Ints
 
     def only(self, wanted: Any) -> Waiting:
-        """Those that are ``wanted`` (flags)."""
+        """The ``wanted`` stages (flags)."""
         return Waiting(*(column[wanted] for column in self))
 
 
@@ -65,15 +65,16 @@ class Slots:
         self._codes = threads * _CODES + rows["slot"] + 1
 
     def threads(self, tids: Ints) -> Ints:
-        """The place of each in ``tids``; -1: it has no points."""
+        """The place of each thread in ``tids``; -1: a thread without points."""
         if not len(self.tids):
             return np.full(len(tids), -1)
         found = np.minimum(np.searchsorted(self.tids, tids), len(self.tids) - 1)
         return np.where(self.tids[found] == tids, found, -1)
 
     def around(self, threads: Ints, begin_ns: Ints, end_ns: Ints) -> tuple[Ints, Ints]:
-        """Times of points of the threads: none of a thread's points lies between the first time and ``begin_ns`` that
-        is in an earlier slot; the same behind ``end_ns``. A thread that has no such point: its first, its last.
+        """Times of points of the threads, such that no point of a thread in an earlier slot lies between the first time
+        and ``begin_ns``; the same behind ``end_ns``. For a thread without such a point: the thread's first or last
+        point.
         """
         before = np.searchsorted(self._codes, self._code(threads, begin_ns)) - 1
         after = np.searchsorted(self._codes, self._code(threads, end_ns), "right")
@@ -91,7 +92,7 @@ class Points:
     """The points around some stages, by thread and time; points of one time by op and number in the op."""
 
     def __init__(self, run: Run, slots: Slots, waiting: Waiting) -> None:
-        """``waiting``: at least one stage, each of a thread that has points."""
+        """``waiting``: at least one stage, each of a thread with points."""
         self._waiting = waiting
         begins, ends = np.full(len(slots.tids), _NEVER), np.full(len(slots.tids), -1)
         np.minimum.at(begins, waiting.thread, waiting.begin_ns)
@@ -99,7 +100,7 @@ class Points:
         (threads,) = np.nonzero(ends >= 0)
         self._least, self._most = np.full(len(slots.tids), _NEVER), np.full(len(slots.tids), -1)
         self._least[threads], self._most[threads] = slots.around(threads, begins[threads], ends[threads])
-        # Moments of each thread get numbers of their own. 2^63 are 292 years of threads.
+        # Each thread's moments get separate numbers. 2^63 are 292 years of threads.
         self._offset = np.zeros(len(slots.tids), np.int64)
         self._offset[threads] = np.append(0, np.cumsum(self._most[threads] - self._least[threads] + 3)[:-1])
         self._read(run, slots)
@@ -138,8 +139,8 @@ class Points:
         return moment
 
     def seen_ns(self) -> Ints:
-        """Since when each stage's thread does what it did before its first work inside of the stage; -1: the stage
-        begins in work.
+        """Since when each stage's thread does the work before its first work inside of the stage; -1: the stage begins
+        in work.
         """
         until = np.where(self._seen, self._until[self._first], self._ts[self._first])
         work = self._seen & (self._what[self._first] != BETWEEN)
@@ -154,7 +155,7 @@ class Points:
         for place in range(places):
             (of,) = np.nonzero((waiting.place == place) & (self._last >= self._first))
             first, last = self._first[of], self._last[of]
-            # How many of the stages each piece but their last ones is in.
+            # The number of stages around each piece, without the stages' last pieces.
             stages = np.cumsum(np.bincount(first, minlength=len(self)) - np.bincount(last, minlength=len(self)))
             np.add.at(found[place], self._what, stages * inside)
             np.add.at(found[place], self._what[last], waiting.end_ns[of] - self._ts[last])
@@ -166,7 +167,7 @@ class Points:
         return found
 
     def _move(self, found: Ints, stages: Ints, pieces: Ints, kind: int) -> None:
-        """Counts these pieces of these stages as of this kind."""
+        """Counts these pieces of these stages under this kind."""
         waiting = self._waiting
         ns = np.minimum(self._until[pieces], waiting.end_ns[stages])
         ns = ns - np.maximum(self._ts[pieces], waiting.begin_ns[stages])
@@ -174,7 +175,7 @@ class Points:
         np.add.at(found[:, kind], waiting.place[stages], ns)
 
     def _own(self) -> tuple[Ints, Ints]:
-        """Stages, and pieces inside of them that are work of the stage's own op."""
+        """Stages, and the pieces inside with work for the stage's own op."""
         waiting, size = self._waiting, len(self)
         least, most = waiting.op_id.min(), waiting.op_id.max()
         (own,) = np.nonzero((self._what >= BEHIND) & (self._op >= least) & (self._op <= most))

@@ -26,7 +26,7 @@ from opline_analyses.ops.waited import wait_list
 if TYPE_CHECKING:
     from opline_analyses.base.result_table import Part
 
-_BEFORE = {"G": ("M", "merge_ns"), "I": ("preflush", "preflush_ns")}  # what a bio, or its flushes, add
+_BEFORE = {"G": ("M", "merge_ns"), "I": ("preflush", "preflush_ns")}  # added by a bio, or by its flushes
 SHOWN_STEPS = (
     *(pair for s in STEPS for pair in (_BEFORE.get(s.letter), (s.letter, s.column)) if pair is not None),
     ("postflush", "postflush_ns"),
@@ -34,7 +34,7 @@ SHOWN_STEPS = (
 
 
 END = 1 << 31
-FOLD, EDGE = 24, 8  # more block steps than that in a row are folded; as many at each end are not
+FOLD, EDGE = 24, 8  # a longer run of block steps is folded, except for so many at each end
 HANG = 4  # where the second line of a sentence begins
 
 
@@ -42,7 +42,7 @@ Row: TypeAlias = tuple[str, str, str, str, str, str, str]
 
 
 class Line(NamedTuple):
-    """One line of an op's list, before it is aligned."""
+    """One line of an op's list, before the alignment."""
 
     ts_ns: int
     stage: str
@@ -57,7 +57,7 @@ class Line(NamedTuple):
 
 
 def thread_name(comm: str | None, tid: int | None) -> str:
-    """As lists show it: name and number, as far as known."""
+    """For lists: name and number, as far as known."""
     if tid is None:
         return comm or ""
     return f"{comm}:{tid}" if comm else str(tid)
@@ -68,7 +68,7 @@ def _cpu(cpu: int | None) -> str:
 
 
 def _steps(r: Request) -> list[tuple[str, int]]:
-    """The steps that the op's bio took, with their times: one that was merged has no G and no I of its own."""
+    """The steps of the op's bio, with their times: a merged bio has no own G and no own I."""
     seen = [(letter, ts) for letter, attribute in SHOWN_STEPS if (ts := getattr(r, attribute)) is not None]
     if r.merge_ns is None:
         return seen
@@ -82,10 +82,10 @@ def _extent(sector: int | None, nr_sectors: int | None) -> str:
 
 
 def _step_text(letter: str, r: Request, number: str, is_first: bool, names: dict[int, str]) -> str:
-    """Its first step says where the op's bio goes; M what it became part of; C how long it took."""
+    """The first step has the place of the op's bio; M the merged request; C the durations."""
     text = f"  {letter}{number}"
     if letter == "C":
-        # from the Q that is shown: of the op's own bio, which in a merged request is not the first
+        # from the shown Q: of the op's own bio, not the first bio of a merged request
         q2c_ns = r.complete_ns - r.queue_ns if r.complete_ns is not None and r.queue_ns is not None else None
         return f"{text}  Q2C {us(q2c_ns) or '?'} D2C {us(r.d2c_ns) or '?'}" + (f" error {r.error}" if r.error else "")
     if is_first:
@@ -112,13 +112,13 @@ def _request_lines(
 
 
 def base_name(point: str) -> str:
-    """A point's name without the number of its recurrence: fdatasync of fdatasync#2."""
+    """A point's name without the recurrence number: fdatasync for fdatasync#2."""
     name, mark, number = point.rpartition("#")
     return name if mark and number.isdigit() else point
 
 
 def _short(s: Interval) -> str:
-    """The stage's name; where it only repeats its two points, which stand beside it, `-` or `unknown`."""
+    """The stage's name; `-` or `unknown` for a name that only repeats the two points beside the stage."""
     pair = f"{s.from_point} → {s.to_point}"
     if s.stage == pair:
         return "-"
@@ -127,8 +127,8 @@ def _short(s: Interval) -> str:
 
 def lines_of(op: OpDetail) -> list[Line]:
     """Points and block steps in time order, each with the stage that ends there."""
-    # (when a stage ends, where, its request) -> its names; the request is a stage's only if it cuts there. Points
-    # without the number of their recurrence: a point recurs at another time, or in order.
+    # (end of a stage, point, request) -> names of stages; the request is a stage's only if the stage cuts there. Points
+    # without recurrence number: a repeated point has another time, or a later order.
     cut: defaultdict[tuple[int, str, int | None], list[str]] = defaultdict(list)
     for s in op.stages:
         is_step = s.request_id is not None and s.to_point in BLOCK_STEPS
@@ -140,7 +140,7 @@ def lines_of(op: OpDetail) -> list[Line]:
         stage = names.pop(0) if names and not (t.late or t.aside) else ""
         mark = "late" if t.late else "aside" if t.aside else ""
         critical = bool(stage) or (n == 0 and not t.late)
-        place = 2 * n if t.event is not None else END  # a completion is the request's before it is the op's end
+        place = 2 * n if t.event is not None else END  # a completion belongs to the request first, then to the op's end
         merged.append(
             (t.ts_ns, place, Line(t.ts_ns, stage, t.point, thread_name(t.comm, t.tid), _cpu(t.cpu), critical, mark))
         )
@@ -148,7 +148,7 @@ def lines_of(op: OpDetail) -> list[Line]:
         number = str(n) if len(op.requests) > 1 else ""
         steps = _request_lines(op, r, number, cut)
         merged += [(line.ts_ns, 2 * len(op.transitions) + n, line) for line in steps]
-    for s in op.stages:  # those that end where nothing of the op's does: at work for the batch before
+    for s in op.stages:  # stages without an event of the op at their end: work for the batch before
         names = cut[(s.begin_ns + s.duration_ns, base_name(s.to_point), None)]
         if s.request_id is None and _short(s) in names:
             names.remove(_short(s))
@@ -159,7 +159,7 @@ def lines_of(op: OpDetail) -> list[Line]:
 
 
 def header_of(op: OpDetail) -> str:
-    """What the op is, in one line: its number, its begin as --since and --at have it, what it does, its latency."""
+    """The op in one line: number, begin as in --since and --at, work, latency."""
     number = f"op {op.op_id} at {seconds(op.begin_ns - op.start_ns, 9)} s"
     object_or_key = op.object if op.object is not None else op.key or ""
     parts = [number, op.op_class or "", shortened(object_or_key, WIDTH - HANG)]
@@ -179,7 +179,7 @@ def header_of(op: OpDetail) -> str:
 
 
 def footer_of(op: OpDetail) -> str:
-    """The partition: what of the latency is attributed, and what is not."""
+    """The partition: attributed, unknown and unattributed parts of the latency."""
     if op.latency_ns is None:
         return "  no end seen: no latency, no stages"
     unattributed, unknown = op.unattributed_ns or 0, op.unknown_ns or 0
@@ -192,8 +192,8 @@ def footer_of(op: OpDetail) -> str:
 
 
 def default_list(op: OpDetail, unfold: bool = False) -> Iterator[str]:
-    """Our style: time since begin, time since the last line on the critical path, the stage that ends here, ... Without
-    ``unfold`` the steps of many block requests are one line, but for the first and the last ones.
+    """opline's style: time since begin, time since the last line on the critical path, the stage ending here, ...
+    Without ``unfold`` the steps of many block requests are one line, except for the first and the last steps.
     """
     yield from wrapped(header_of(op))
     yield from _aligned(op, lines_of(op) if unfold else list(_folded(lines_of(op))))
@@ -202,7 +202,7 @@ def default_list(op: OpDetail, unfold: bool = False) -> Iterator[str]:
 
 
 def _folded(lines: list[Line]) -> Iterator[Line]:
-    """Runs of more than FOLD block steps between two points, with those in the middle as one line."""
+    """Runs of more than FOLD block steps between two points get one line for the middle steps."""
     for is_step, found in groupby(lines, key=lambda line: line.what.startswith(" ")):
         run = list(found)
         if not is_step or len(run) <= FOLD:
@@ -218,8 +218,8 @@ def _folded(lines: list[Line]) -> Iterator[Line]:
 
 
 def _aligned(op: OpDetail, lines: list[Line]) -> Iterator[str]:
-    """The lines as a table of points. What a block step says goes on over the column of threads: its thread is there
-    only where it is another one than before.
+    """The lines as a table of points. The text of a block step continues over the column of threads: the thread is
+    there only if different from the thread before.
     """
     rows: list[Row] = [("us", "+us", "stage", "point", "thread", "cpu", "")]
     last, before = op.begin_ns, ""
@@ -243,8 +243,8 @@ def _aligned(op: OpDetail, lines: list[Line]) -> Iterator[str]:
 
 
 def _narrow(rows: list[Row]) -> list[Row]:
-    """The rows with names that fit where threads have lines of their own: of stages and points in columns, and of what
-    goes on over the column of points, its marks included.
+    """The rows with names cut to fit, if threads have separate lines: names of stages and points in columns, and texts
+    that continue over the column of points, with marks.
     """
     rows = [(*row[:3], f"{row[3]}  {row[6]}", *row[4:6], "") if row[6] and row[3][0] == " " else row for row in rows]
     since, step, stages, _, _, cpu, mark = (max(map(len, column)) for column in zip(*rows, strict=True))
@@ -261,7 +261,7 @@ def _narrow(rows: list[Row]) -> list[Row]:
 
 
 def _laid_out(rows: list[Row], apart: bool = False) -> Iterator[str]:
-    """``apart``: a thread has a line of its own, above what it passes."""
+    """``apart``: a thread has a separate line, above its points."""
     w = [max(map(len, column)) for column in zip(*rows, strict=True)]
     w[3] = max(len(what) for _, _, _, what, *_ in rows if not what.startswith(" "))
     told = [f"{what:{w[3]}}  {thread}" if thread and not apart else what for _, _, _, what, thread, *_ in rows]
@@ -280,7 +280,7 @@ def _laid_out(rows: list[Row], apart: bool = False) -> Iterator[str]:
 
 
 def deferred_list(op: OpDetail) -> Iterator[str]:
-    """What of the op's data was written back outside its latency, by whom and when."""
+    """The op's data written back outside the latency, with thread and time."""
     for d in op.deferred:
         when = "not seen" if d.complete_ns is None else f"{us(d.complete_ns - d.written_ns)} us after the write"
         place = f"{device_name(op.devices, d.dev)} sector {d.sector} +{d.nr_sectors}"
@@ -301,7 +301,7 @@ WHEN_COLUMNS = (
 
 
 def state_list(op: OpDetail) -> Iterator[Part]:
-    """What the thread at the end of each stage did in it, where sched events tell."""
+    """The states of the thread at the end of each stage, if sched events have them."""
     known = [s for s in op.stages if s.on_cpu_ns is not None]
     if not known:
         return
@@ -321,7 +321,7 @@ def state_list(op: OpDetail) -> Iterator[Part]:
 
 
 def _when_list(op: OpDetail, names: Mapping[int, str | None]) -> Iterator[Part]:
-    """When its threads did it: what goes on from one stage to the next is one line."""
+    """The times of the states: a state continued in the next stage is one line."""
     lines: list[InState] = []
     for part in op.states:
         last = lines[-1] if lines else None
@@ -351,8 +351,8 @@ def _when_list(op: OpDetail, names: Mapping[int, str | None]) -> Iterator[Part]:
         yield f"  of {count_of(untimed, 'more stage')} only the sums are known: states changed too often"
 
 
-#: By name: an op as lines, with or without (`unfold`) every step of its block requests. Those of applications have
-#: complete ops only, and nothing between them.
+#: By name: an op as lines, with or without (`unfold`) every step of its block requests. Applications' styles have only
+#: complete ops, without text between ops.
 STYLES: dict[str, Callable[[OpDetail, bool], Iterator[Part]]] = {"default": default_list}
 for hook in applications.hooks("op_list"):
     STYLES |= hook.STYLES

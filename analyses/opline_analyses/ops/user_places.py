@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Where in its program a thread waited, in words: the functions of the recorded user stacks (opline.readers.stacks)."""
+"""The place in the program where a thread waited, in words: functions of the recorded user stacks
+(opline.readers.stacks).
+"""
 
 from __future__ import annotations
 
@@ -14,17 +16,17 @@ from opline.talk import shown
 if TYPE_CHECKING:
     from opline_analyses.runs.run import Run
 
-#: `function+0xoffset [file]`: one function, wherever in it the thread is. Where no name is known the offset stays.
+#: `function+0xoffset [file]`: one function, for any place inside. Without a known name the offset stays.
 OFFSET = re.compile(r"\+0x[0-9a-f]+(?= \[|$)")
 _FRAME = re.compile(r"(.*) \[([^[]*)\]")
 _UNNAMED = re.compile(r"\[(.+)\]")
-# A system call's own function says what `cause` says: the C library's, the loader's, the kernel's in the process
+# A system call's own function repeats `cause`: of the C library, of the loader, of the kernel in the process
 _OF_THE_SYSTEM = re.compile(r"(libc|libpthread|librt|ld-linux|ld-musl|ld|libc-|libpthread-|vdso|uprobes)\b.*|anonymous")
 
 
 def stacks_of(run: Run) -> Stacks | None:
-    """None: the recording has none, or is not there. A joined run has none: each of its recordings numbers its own.
-    Raises OplineError if stacks.json is damaged.
+    """None: the recording has no stacks, or is missing. A joined run has none: each of its recordings has separate
+    numbers. Raises OplineError if stacks.json is damaged.
     """
     path = next(filter(None, map(find_stacks, run.places())), None)
     return None if path is None else read_stacks(Path(path))
@@ -42,7 +44,7 @@ def _without_arguments(name: str) -> str:
 
 
 def place_of(stack: Stack) -> str | None:
-    """The innermost function that is not of the C library: `append (store)`; None: the stack has no such function."""
+    """The innermost function outside of the C library: `append (store)`; None: no such function in the stack."""
     for frame in stack.user:
         named, unnamed = _FRAME.fullmatch(OFFSET.sub("", frame)), _UNNAMED.fullmatch(frame)
         if named is not None and not _OF_THE_SYSTEM.fullmatch(named[2]):

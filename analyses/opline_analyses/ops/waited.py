@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What a part of a wait was spent on, in words: the table waits, of one op and of many.
+"""The cause of a part of a wait, in words: from the table waits, for one op and for many.
 
-A part lies at the end of a chain of threads, each of which woke the one before (docs/internals/waits.md).
+A part lies at the end of a chain of threads, each woken by the next (docs/internals/waits.md).
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 _NUMBERED = re.compile(r"^(swapper|kworker|ksoftirqd|migration)/.*")
 ARROW = " → "  # between the threads of a path
 _LOCKS = ("futex", "kernel mutex", "kernel rwsem")  # causes
-_SLEEP_ENDS = ("timer", "network", "interrupt", "unknown")  # kinds of parts whose end says little
+_SLEEP_ENDS = ("timer", "network", "interrupt", "unknown")  # kinds of parts whose end proves little
 
 
 class Spent(NamedTuple):
-    """What the time went to; equal for parts that a reader takes for one cause. Names of the kernel's worker threads
-    are without their numbers.
+    """The use of the time; equal for parts that a reader takes for one cause. Names of the kernel's worker threads are
+    without their numbers.
     """
 
     kind: str
     path: str | None  # threads from the first waker on, joined by ARROW
-    who: str | None  # who queued the request, or the thread of the part
+    who: str | None  # the thread that queued the request, or the thread of the part
     request: str | None  # kind of the request
-    device: str | None  # and its device
-    instead: str | None  # who ran meanwhile
-    reason: str | None  # why it is unknown
-    cause: str | None = None  # what the op's own thread slept for, by the kernel stacks
+    device: str | None  # the request's device
+    instead: str | None  # the thread that ran meanwhile
+    reason: str | None  # the reason why the use is unknown
+    cause: str | None = None  # cause of the sleep of the op's own thread, by the kernel stacks
     last_cause: str | None = None  # and the last thread of the path
-    holder: str | None = None  # who held the lock that the wait was for, where that thread is not of the path
+    holder: str | None = None  # holder of the awaited lock, if the thread is not on the path
 
     @property
     def first(self) -> str | None:
@@ -50,12 +50,12 @@ class Spent(NamedTuple):
 
     @property
     def own_request(self) -> bool:
-        """It is a request that ended the op's own wait, and the kernel stacks say no more."""
+        """A request ended the op's own wait, and the kernel stacks add nothing."""
         return self.path is None and self.request is not None and _alone(self) is None
 
 
 def plain_name(comm: str | None) -> str | None:
-    """A thread's name: of the kernel's worker threads, which share their work, without the number."""
+    """A thread's name: without the number for the kernel's worker threads, as these share their work."""
     return comm and _NUMBERED.sub(r"\1", comm)
 
 
@@ -65,7 +65,7 @@ def plain_path(path: str | None) -> str | None:
 
 
 def _alone(s: Spent) -> str | None:
-    """The cause of an own wait in words, where the kernel stacks say more of it than its end does."""
+    """The cause of an own wait in words, if the kernel stacks tell more than the wait's end."""
     if s.cause is None or s.path is not None or (s.request is not None and about_requests(s.cause)):
         return None
     if s.kind in ("cpu", "stopped"):
@@ -74,12 +74,12 @@ def _alone(s: Spent) -> str | None:
 
 
 def holder_besides(path: str, cause: str | None, holder: str | None) -> str | None:
-    """The thread that held the lock that a wait was for, unless the path names that thread."""
+    """The holder of the awaited lock, unless the path names the thread."""
     return holder if cause in _LOCKS and holder not in path.split(ARROW) else None
 
 
 def _at_end(s: Spent) -> str:
-    """What the last thread of the path was at, as a relative clause."""
+    """The state of the last thread of the path, as a relative clause."""
     if s.last_cause is not None and s.kind in _SLEEP_ENDS:
         until = ", until its timeout" if until_timeout(s.last_cause, s.kind) else ""
         return f"which waited for {cause_words(s.last_cause)}{until}"
@@ -182,11 +182,11 @@ class InWait(NamedTuple):
     cause: str | None
     last_cause: str | None
     lock_kind: str | None
-    lock: int | None  # its address
+    lock: int | None  # address of the lock
     holder_tid: int | None
     holder_comm: str | None
     certain: bool
-    holder_op_id: int | None = None  # the op that the holder worked for
+    holder_op_id: int | None = None  # the op of the holder's work
 
 
 def _us(ns: int | None) -> str:
@@ -198,7 +198,7 @@ _COLUMNS = Column("at_ns", "at us", _us, "f64"), Column("duration_ns", "us", _us
 
 
 def folded(table: ResultTable) -> ResultTable:
-    """The same, with what is too long in the last column on the next lines, whose other cells are None."""
+    """The same, with a long text of the last column continued on the next lines; other cells there are None."""
     *others, _ = table.widths()
     room = WIDTH - table.indent - sum(width + len(table.gap) for width in others)
     rows: list[list[object]] = []
@@ -210,8 +210,8 @@ def folded(table: ResultTable) -> ResultTable:
 
 
 def wait_list(waits: list[InWait], begin_ns: int, devices: dict[int, str]) -> Iterator[Part]:
-    """What an op's threads waited for, one after the other. ``begin_ns``: of the op. What goes on from one stage to the
-    next is one line.
+    """The waits of an op's threads, one after the other. ``begin_ns``: of the op. A wait continued in the next stage is
+    one line.
     """
     if not waits:
         return

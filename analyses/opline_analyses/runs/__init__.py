@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Opening a run, and what is asked of every run: its ledger, its integrity, which ops are meant."""
+"""Opening a run, and the questions to every run: ledger, integrity, selection of ops."""

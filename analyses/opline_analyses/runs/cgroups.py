@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""What a cgroup is called, and which ones a GLOB means.
+"""Names of cgroups, and the cgroups selected by a GLOB.
 
-A cgroup is a path. Where the path says it, the name is that of the container, the Kubernetes pod or the systemd unit:
+A cgroup is a path. If the path tells, the name is the name of the container, the Kubernetes pod or the systemd unit:
 
 - `/system.slice/docker-<64 hex digits>.scope`, `/docker/<64 hex digits>`: `docker 4f2a91c03b7e`; likewise libpod, crio,
   cri-containerd
-- `.../pod<uid>.slice/cri-containerd-<64 hex digits>.scope`, `/kubepods/.../pod<uid>/<64 hex digits>`:
-  `pod <uid> 4f2a91c03b7e`
+- `.../pod<uid>.slice/cri-containerd-<64 hex digits>.scope`, `/kubepods/.../pod<uid>/<64 hex digits>`: `pod <uid>
+  4f2a91c03b7e`
 - `/system.slice/nginx.service`, `/user.slice/.../run-r1.scope`: `nginx.service`, `run-r1.scope`
 
-Container runtimes name cgroups so with their drivers systemd and cgroupfs (runc, libcontainer/cgroups; kubelet,
-pkg/kubelet/cm).
+Container runtimes name cgroups in this way with their drivers systemd and cgroupfs (runc, libcontainer/cgroups;
+kubelet, pkg/kubelet/cm).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _RUNTIMES = "docker|libpod|crio|cri-containerd|containerd"
 
 
 def name_of(column: str) -> str:
-    """SQL of the name of the cgroup whose path is in ``column``; absent where that is."""
+    """SQL of the name of the cgroup with the path in ``column``; absent without a path."""
     path = f"{column}::VARCHAR"
     pod = f"replace(regexp_extract({path}, 'pod([0-9a-f]{{8}}[-_][0-9a-f_-]{{27}})', 1), '_', '-')"
     container = f"regexp_extract({path}, '(?:^|[/-])([0-9a-f]{{12}})[0-9a-f]{{52}}(?:\\.scope)?(?:/|$)', 1)"
@@ -44,8 +44,8 @@ def names(run: Run, paths: Iterable[str]) -> dict[str, str]:
 
 
 def meant(column: str, globs: Sequence[str]) -> tuple[str, list[object]]:
-    """The condition that the cgroup is one of those that a GLOB means, by its path, its last name or its name, or is in
-    one of them (as `opline.capture.machine.processes.in_cgroup`); and its parameters.
+    """The condition that a GLOB fits the cgroup's path, last name or name, or an outer cgroup (as
+    `opline.capture.machine.processes.in_cgroup`); and its parameters.
     """
     tests = [f"{name_of(column)} GLOB ?", *[f"{column}::VARCHAR GLOB ?"] * 4]
     one = f"({' OR '.join(tests)})"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""``cluster.json``, which `opline join` writes: reads it."""
+"""Reads ``cluster.json``, written by `opline join`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 FILE = "cluster.json"
-MISSING = "missing"  # status of a host whose recording could not be read
+MISSING = "missing"  # status of a host with an unreadable recording
 _PERIOD = {"begin_ns": int, "end_ns": int}
 SHAPE = {
     "schema": str,
@@ -55,7 +55,7 @@ SHAPE = {
 
 
 def is_cluster(path: Path) -> bool:
-    """Whether a folder is a cluster that `opline join` made."""
+    """Whether a folder is a cluster made by `opline join`."""
     return (path / FILE).is_file()
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from opline.store.arrays import Batch
     from opline_analyses.runs.run import Run
 
-RANGE = 1 << 18  # numbers of rows that are joined at a time
+RANGE = 1 << 18  # numbers of rows joined at a time
 
 
 def batches(run: Run, table: str, columns: Sequence[str], whole: Sequence[str] = ()) -> Iterator[Batch]:
@@ -41,12 +41,12 @@ def batches(run: Run, table: str, columns: Sequence[str], whole: Sequence[str] =
 
 
 def fetched(found: Any, size: int, whole: int = 0) -> Iterator[list[tuple[Any, ...]]]:
-    """The rows of a DuckDB result, ``size`` at a time. ``whole``: how many they are; 0: unknown."""
+    """The rows of a DuckDB result, ``size`` at a time. ``whole``: their number; 0: unknown."""
     return passing_rows(iter(lambda: found.fetchmany(size), []), whole, len)
 
 
 def named(run: Run, sql: str, name: str) -> tuple[dict[str, Any], Any, Any]:
-    """A query's columns as numpy arrays, but for that of names: the names, and each row's place among them."""
+    """A query's columns as numpy arrays; for the column of names: the names, and each row's index among the names."""
     import numpy as np
 
     from opline.store.arrays import gathered
@@ -66,9 +66,9 @@ class Range(NamedTuple):
 
 
 def ranges(run: Run, table: str, number: str, other: str, size: int = RANGE) -> Iterator[Range]:
-    """The numbers of a table (``op_id``, ``request_id``), ``size`` at a time. A query that joins the whole of two large
-    tables holds one of them in memory; these are in the order of their numbers, so a query of a range reads and holds
-    a part of each.
+    """The numbers of a table (``op_id``, ``request_id``), ``size`` at a time. A query over two whole large tables holds
+    one table in memory; the tables are in the order of their numbers, so a query over a range reads and holds only a
+    part of each.
     """
     low, high = run.row(f"SELECT min({number}), max({number}) FROM {table}")
     if low is None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Completions of a recording beside those that the kernel counted: is every request accounted for?
+"""Completions of a recording beside the kernel's counts: is every request accounted for?
 
-The recorder reads ``/sys/block/DEVICE/stat`` before and after the command. Between the two readings the requests of the
-trace that completed, and those whose completion no program saw, should be as many as the kernel counted: of all
-programs, as the kernel counts them.
+The recorder reads ``/sys/block/DEVICE/stat`` before and after the command. Between the two readings the trace's
+completed requests, plus the requests with an unseen completion, should equal the kernel's count: over all programs, as
+the kernel counts all programs.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
     from opline_analyses.runs.run import Run
 
-# A sync's request without data is one of the writes, the flush that is sent to the device for it one of the flushes
+# A sync's request without data counts as a write, and the flush sent to the device for the sync as a flush
 # (block/blk-mq.c: blk_account_io_done(), block/blk-flush.c: blk_account_io_flush(), Linux 6.18); both are requests.
 _KINDS = ("reads", "writes", "discards", "flushes")
 
 
 class Completions(Value):
-    """Of one device between two readings of its counters: completions in the trace, completions that no program saw,
-    completions that the kernel counted (``kernel``; None: it counts this device's requests in another way).
+    """For one device between two readings of its counters: completions in the trace, completions unseen by any program,
+    completions counted by the kernel (``kernel``; None: the kernel counts this device's requests in another way).
     """
 
     device: str
@@ -34,30 +34,31 @@ class Completions(Value):
 
     @property
     def others(self) -> int | None:
-        """What the kernel counted besides: the recorder's own I/O, which is left out, and I/O at the two readings."""
+        """The rest of the kernel's count: the recorder's own I/O, not recorded, and I/O at the two readings."""
         return None if self.kernel is None else self.kernel - self.recorded - self.unseen
 
 
 def completions(run: Run) -> list[Completions]:
-    """A row for each device that the kernel counted I/O of; empty where the recording has no counters.
+    """A row for each device with I/O by the kernel's count; empty if the recording has no counters.
 
     Shape: one :class:`Completions` per whole disk with I/O in the recording's time.
     """
     note = run.manifest.get("recording") or {}
     before, after = note.get("completed_before") or {}, note.get("completed_after") or {}
     devices = {device["name"]: device["dev"] for device in note.get("devices") or ()}
-    rows = (_of_device(run, name, devices[name], before[name], after[name]) for name in after if name in before
-            and name in devices)
+    rows = (
+        _of_device(run, name, devices[name], before[name], after[name])
+        for name in after
+        if name in before and name in devices
+    )
     return [row for row in rows if row is not None and (row.kernel or row.recorded or row.unseen)]
 
 
-def _of_device(
-    run: Run, name: str, dev: int, first: Mapping[str, int], last: Mapping[str, int]
-) -> Completions | None:
-    """None: the recording does not say when the second reading began.
+def _of_device(run: Run, name: str, dev: int, first: Mapping[str, int], last: Mapping[str, int]) -> Completions | None:
+    """None: the recording has no time of the second reading's begin.
 
-    What completed after the first reading and before the second is part of the kernel's count. When an unseen request
-    completed is not known: no more than what the kernel counted besides can have completed in this time.
+    Completions after the first reading and before the second are part of the kernel's count. The time of an unseen
+    completion is unknown: at most the rest of the kernel's count can have completed in this time.
     """
     if "from_ns" not in last:
         return None
@@ -70,7 +71,7 @@ def _of_device(
         (*between, *between, dev),
     )
     kernel = sum(last.get(kind, 0) - first.get(kind, 0) for kind in _KINDS)
-    restarted = any(last.get(kind, 0) < first.get(kind, 0) for kind in _KINDS)  # another device of this name
+    restarted = any(last.get(kind, 0) < first.get(kind, 0) for kind in _KINDS)  # another device with this name
     if restarted or kernel < recorded:
         return Completions(name, recorded, unseen, None)
     return Completions(name, recorded, min(unseen, kernel - recorded), kernel)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""DuckDB in memory, as every command uses it."""
+"""DuckDB in memory, for every command."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FLUSHED_BYTES = 4_000_000
 
 @contextmanager
 def bounded(con: Any) -> Iterator[None]:
-    """DuckDB keeps to MOST_BYTES, inside: sorts and joins that need more use a temporary folder. Raises OSError."""
+    """DuckDB keeps to MOST_BYTES, inside: larger sorts and joins use a temporary folder. Raises OSError."""
     from opline.scratch import scratch
 
     with scratch("spill") as folder:
@@ -32,13 +32,13 @@ def bounded(con: Any) -> Iterator[None]:
 
 def load() -> None:
     """Imports DuckDB, for a time when there is nothing else to do."""
-    with held():  # its extension aborts where it meets an exception while it is loaded
-        import duckdb as _  # what needs no table does not wait for it
+    with held():  # DuckDB's extension aborts on an exception during the load
+        import duckdb as _  # work without a table does not wait for the import
 
 
 def in_memory(threads: int | None = None) -> duckdb.DuckDBPyConnection:
-    """A new database. It fetches nothing from the network, and draws no bar: from a notebook or a program that is not a
-    file DuckDB does so after 2 s, on the standard output, where the data goes.
+    """A new database, without network access and without a progress bar: in a notebook or an interactive program DuckDB
+    would draw a bar after 2 s, on the standard output among the data.
     """
     load()
     import duckdb
@@ -47,7 +47,7 @@ def in_memory(threads: int | None = None) -> duckdb.DuckDBPyConnection:
     if threads is not None:
         config["threads"] = threads
     con = duckdb.connect(":memory:", config=config)
-    # in a notebook without ipywidgets it is off, and DuckDB refuses to set it
+    # off in a notebook without ipywidgets, and DuckDB refuses the setting there
     if con.execute("SELECT current_setting('enable_progress_bar')").fetchall() != [(False,)]:
         con.execute("SET enable_progress_bar = false")
     return con

@@ -25,9 +25,7 @@ _PARTITION = re.compile(r"(?P<disk>[a-z]+)\d+|(?P<numbered>\w*\d)p\d+")
 
 
 def device_number(run: Run, text: str) -> int:
-    """A device by its name or as MAJOR:MINOR or MAJOR,MINOR, kernel-internal. Raises UsageError with those that the
-    run has.
-    """
+    """A device by its name or as MAJOR:MINOR or MAJOR,MINOR, kernel-internal. Raises UsageError with all devices."""
     names = run.device_names()
     number = number_among(names, text)
     if number is not None:
@@ -37,7 +35,7 @@ def device_number(run: Run, text: str) -> int:
 
 
 class Sectors(Value):
-    """Where a partition lies: sectors [first, end) of a disk, which is what requests name."""
+    """The place of a partition: sectors [first, end) of a disk, as named by requests."""
 
     dev: int
     first: int
@@ -45,8 +43,8 @@ class Sectors(Value):
 
 
 def partition(run: Run, dev: int, text: str) -> Sectors | None:
-    """Where it lies, None of what is no partition. ``text``: how the device is called. Raises UsageError where the run
-    does not know.
+    """The partition's place; None for a whole disk. ``text``: the user's name of the device. Raises UsageError if
+    unknown to the run.
     """
     names = run.device_names()
     known: Mapping[str, Any] = next((d for d in run.devices() if int(d["dev"]) == dev), {})
@@ -66,7 +64,7 @@ def partition(run: Run, dev: int, text: str) -> Sectors | None:
 
 
 def partitions(run: Run) -> list[Sectors]:
-    """Those whose place the run knows."""
+    """The partitions with a known place."""
     found = []
     for device in run.devices():
         if all(device.get(name) is not None for name in ("parent", "start_sector", "size_bytes")):
@@ -75,15 +73,15 @@ def partitions(run: Run) -> list[Sectors]:
 
 
 def _disk_by_name(names: Mapping[int, str], dev: int) -> str | None:
-    """Of a partition that no recording tells of: sda of sda1, nvme0n1 of nvme0n1p1."""
+    """The disk of a partition missing in the recording: sda for sda1, nvme0n1 for nvme0n1p1."""
     found = _PARTITION.fullmatch(names.get(dev, ""))
     disk = found and (found["disk"] or found["numbered"])
     return disk if disk in names.values() else None
 
 
 def devices_condition(run: Run, texts: Sequence[str], table: str = "") -> tuple[str, list[object]]:
-    """What -d means, on the columns dev and sector (of this ``table``): a partition is those of its disk's I/Os that
-    begin in its sectors. Raises UsageError.
+    """The condition of -d, on the columns dev and sector (of this ``table``): a partition means the disk's I/Os that
+    begin in the partition's sectors. Raises UsageError.
     """
     dev, sector = (f"{table}.{column}" if table else column for column in ("dev", "sector"))
     parts: list[str] = []

@@ -17,8 +17,8 @@ _DEVICES = "SELECT dev FROM requests UNION SELECT dev FROM bios UNION SELECT dev
 def make_functions(run: Run, place: str = "") -> None:
     """Makes both, in the run's own database or another attached one (``place``: its name and a dot).
 
-    dev_name(dev): the device's name, MAJOR:MINOR where none is known. wall(ns): an instant of the run as a timestamp in
-    UTC; where the trace's clock has no offset to the time of day, as if the run's first event were at 1970-01-01.
+    dev_name(dev): the device's name, MAJOR:MINOR without a known name. wall(ns): an instant of the run as a timestamp
+    in UTC; for a trace's clock without an offset to the time of day, as if the run's first event were at 1970-01-01.
     """
     names = run.device_names()
     known = {*names, *(int(dev) for (dev,) in run.rows(_DEVICES) if dev is not None)}

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Whether a run's tables are what was written: every file's size and checksum, and every page's, which says where."""
+"""Whether a run's tables are unchanged since written: the size and checksum of every file, and of every page, to find
+the damaged place.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Checked(Value):
-    """A table's file: how many pages it has, and what is wrong with it; no faults: it is what was written."""
+    """A table's file: the number of pages, and the faults; no faults: unchanged."""
 
     file: str
     bytes: int
@@ -27,7 +29,7 @@ class Checked(Value):
 
 
 def tables(run: Run) -> list[Checked]:
-    """All of the run's tables, read to their ends."""
+    """All of the run's tables, read to the end."""
     return [_checked(run, spec.name) for spec in TABLES if not is_newer(run.manifest, spec.name)]
 
 
@@ -52,7 +54,7 @@ def _checked(run: Run, table: str) -> Checked:
 
 
 def text_lines(checked: list[Checked]) -> Iterator[str]:
-    """For people: what is wrong, and how much was looked at."""
+    """For people: the faults, and the amount of checked data."""
     for t in checked:
         if t.faults:
             yield t.file

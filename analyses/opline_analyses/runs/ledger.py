@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The ledger of a run: the fate of every event, what is missing, and which ops that touches.
+"""The ledger of a run: the fate of every event, the losses, and the affected ops.
 
-Takes a run; gives rows. Severity says what a loss means for the results: `info` and `notice` change none. The manifest
-says it all, without a question to the tables. An older opline wrote less into it: then the tables are asked.
+Takes a run; gives rows. The severity tells the meaning of a loss for the results: `info` and `notice` change none. The
+manifest has everything, without a question to the tables. An older opline wrote less into the manifest: then the tables
+are asked.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ if TYPE_CHECKING:
 
 BAD = ("data_loss", "error")
 _DISCARDS = ("discarded_events", "discarded_packets", "discarded_unknown_count", "events_missing")
-#: Losses of single events, each at its time: if they touch fewer ops than this share, commands print nothing about them
-#: where `opline record` has said it. As much may be missing in a recording that counts as complete.
-#: A packet is no single event: it has thousands, and an op that lies inside is not in the trace at all.
+#: Losses of single events, each at its time: below this share of affected ops, commands print nothing about losses
+#: already reported by `opline record`. A recording with as much missing counts as complete.
+#: A packet is no single event: a packet has thousands, and an op inside is not in the trace at all.
 _OF_EVENTS = ("discarded_events", "events_missing", "collector_lost", "discarded_at_end")
 FEW = 0.001
 MANY = 0.01  # from this share of the ops on the page shows a loss in red
 
 
 class Entry(Value):
-    """One loss: its name, how bad, who lost it, how many, and what to do about it."""
+    """One loss: name, severity, origin, count, and advice."""
 
     loss: str
     severity: str
@@ -43,7 +44,7 @@ class Entry(Value):
 
 
 class Fate(Value):
-    """How many events of a class met one fate."""
+    """The number of events of a class with one fate."""
 
     event: str
     fate: str
@@ -51,7 +52,7 @@ class Fate(Value):
 
 
 def _advice(name: str) -> str:
-    """The sentence that the ledger's catalogue has for a loss; empty for one that it does not know."""
+    """The catalogue's sentence for a loss; empty for an unknown loss."""
     known = BY_NAME.get(name)
     return known.advice if known else ""
 
@@ -64,7 +65,7 @@ def _sorted(found: Iterable[Entry]) -> list[Entry]:
 
 
 def entries(run: Run) -> list[Entry]:
-    """The entries that are not zero, worst first."""
+    """The entries above zero, worst first."""
     counts = run.manifest.get("losses")
     if counts is not None and counts.keys() <= BY_NAME.keys():
         return entries_of(counts)
@@ -79,7 +80,7 @@ def entries_of(counts: Mapping[str, int]) -> list[Entry]:
 
 
 def bad_count(found: list[Entry]) -> int:
-    """What --max-loss compares with: everything of severity data_loss and error."""
+    """The number compared with --max-loss: all losses of severity data_loss and error."""
     return sum(e.count for e in found if e.severity in BAD)
 
 
@@ -100,7 +101,9 @@ def warnings(found: list[Entry], ops: Mapping[str, int] | None = None, more: str
 
 
 class Touched(Value):
-    """Ops that overlap losses: ``unsplit`` count with their latency, ``left_out`` do not count. ``whole``: all ops."""
+    """Ops that overlap losses: ``unsplit`` ops count with their latency, ``left_out`` ops do not count. ``whole``: all
+    ops.
+    """
 
     whole: int
     unsplit: int
@@ -113,21 +116,21 @@ class Touched(Value):
 
 
 def touched(found: list[Entry], ops: Mapping[str, int] | None) -> Touched:
-    """The ops that the losses touch. ``ops``: the core's counts."""
+    """The ops affected by losses. ``ops``: the core's counts."""
     counts = {e.loss: e.count for e in found}
     whole = ops["complete"] + ops["incomplete"] if ops else 0
     return Touched(whole, counts.get("unsplit_ops", 0), counts.get("tainted_ops", 0))
 
 
 def is_small(found: list[Entry], ops: Mapping[str, int] | None, share: float = FEW) -> bool:
-    """Only single events are lost, and they touch a smaller share of the ops."""
+    """Only single events are lost, and a smaller share of the ops is affected."""
     part = touched(found, ops).share
     return part is not None and part < share and all(e.loss in _OF_EVENTS for e in found if e.severity in BAD)
 
 
 def line(found: list[Entry], ops: Mapping[str, int] | None, more: str = "`opline losses`") -> str | None:
-    """All that makes results doubtful, in one line, with the share of the ops; None if there is nothing. ``ops``: the
-    core's counts; ``more``: the place of the whole text.
+    """Everything that makes results doubtful, in one line, with the share of the ops; None without such losses.
+    ``ops``: the core's counts; ``more``: the place of the whole text.
     """
     bad = [e for e in found if e.severity in BAD]
     if not bad:
@@ -140,14 +143,14 @@ def line(found: list[Entry], ops: Mapping[str, int] | None, more: str = "`opline
 
 
 def unsaid(found: list[Entry], ops: Mapping[str, int] | None, recorded: bool) -> str | None:
-    """The line that a command says before its output. ``ops``: the core's counts of ops; ``recorded``: `opline record`
-    has said it, so that a small loss is not said again.
+    """The line of a command before its output. ``ops``: the core's counts of ops; ``recorded``: `opline record` has
+    reported the losses, so a small loss is not repeated.
     """
     return None if recorded and is_small(found, ops) else line(found, ops)
 
 
 def _overlap(ops: Touched) -> str:
-    """How many ops overlap a loss, and which of their figures count; empty if there is no op."""
+    """The number of ops that overlap a loss, and which of their figures count; empty without ops."""
     if not ops.whole:
         return ""
     number = ops.unsplit + ops.left_out
@@ -166,7 +169,7 @@ def _percent(part: int, whole: int) -> str:
 
 
 def _share(tainted: int, ops: Mapping[str, int] | None) -> str:
-    """The share of ops, complete or not, that overlap a loss; empty if there is no op."""
+    """The share of ops, complete or not, that overlap a loss; empty without ops."""
     whole = ops["complete"] + ops["incomplete"] if ops else 0
     if not whole:
         return ""
@@ -181,7 +184,7 @@ def _words(name: str) -> str:
 
 
 def fates(run: Run) -> list[Fate]:
-    """Per event class and fate the number of events; per class they sum to the input."""
+    """The number of events per event class and fate; per class the numbers sum to the input."""
     if (found := run.core("fates")) is not None:
         of_event = ((event, found[event].items()) for event in sorted(found))
         return [Fate(event, fate, count) for event, counts in of_event for fate, count in sorted(counts) if count]
@@ -189,8 +192,8 @@ def fates(run: Run) -> list[Fate]:
 
 
 def discarded(run: Run) -> list[Discarded]:
-    """Intervals in which the tracer discarded, the recorder knew of a loss, or other events show one: stream (or what),
-    begin, end, count, packets, and the tainted ops that overlap. What others show comes last.
+    """Intervals with discarded events, with a loss known to the recorder, or with a loss shown by other events: stream
+    (or origin), begin, end, count, packets, and the overlapping tainted ops. Losses shown by other events come last.
     """
     losses = run.core("losses")
     if losses is not None and not run.manifest.get("gaps", True) and not any(losses.get(n, 1) for n in _DISCARDS):

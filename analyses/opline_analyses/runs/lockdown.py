@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""SQL from anybody, on the run's own tables alone: nothing is written, no other file is read, no extension is loaded.
+"""A user's SQL on the run's own tables only: no write, no other file, no extension.
 
-DuckDB's own means keep it from all files but the tables' (enable_external_access, allowed_paths), and that for good
-(lock_configuration). They do not tell reading from writing: DuckDB 2.0 takes ``COPY ops TO '...'`` of an allowed path,
-also inside of ``WITH``. So a statement is parsed first, and only one that asks is run.
+DuckDB's own settings keep SQL from all files except the tables' files (enable_external_access, allowed_paths),
+permanently (lock_configuration). These settings do not tell reading from writing: DuckDB 2.0 takes ``COPY ops TO
+'...'`` of an allowed path, also inside of ``WITH``. So a statement is parsed first, and only a question is run.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from opline_analyses.runs.views import Connection
 
 _ASKING = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
-#: Table functions that make rows of their arguments. Others read files, run SQL of their own or take addresses.
+#: Table functions that make rows of their arguments. Other functions read files, run SQL or take addresses.
 _FUNCTIONS = {"range", "generate_series", "unnest", "repeat", "repeat_row"}
 _HINT = "--unrestricted allows all of DuckDB"
 
 
 def lock(con: Connection, files: Sequence[str]) -> None:
-    """From here on no file but these, and no way back."""
+    """From here on no file except these, without a way back."""
     listed = ", ".join(f"'{file}'" for file in files)
     con.execute(f"SET allowed_paths = [{listed}]")
     con.execute("SET python_enable_replacements = false")
@@ -36,7 +36,7 @@ def lock(con: Connection, files: Sequence[str]) -> None:
 
 
 def check(con: Connection, query: str) -> None:
-    """Raises OplineError for what is not one statement that asks."""
+    """Raises OplineError unless the text is a single question."""
     ((text,),) = con.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
     document = json.loads(text)
     if document.get("error"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a trace says about an op model: events and fields that the trace does not have, ops without block requests."""
+"""A trace's facts against an op model: missing events and fields, ops without block requests."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from opline_analyses.runs.run import Run, open_run
 
 
 def problems_with(model: Model, name_or_path: str, trace: str | Path) -> list[Problem]:
-    """What is wrong with a model that ``check_text`` found no error in, by a trace, a recording or a run. Raises
-    OplineError.
-    """
+    """Problems of a model without an error by ``check_text``, by a trace, a recording or a run. Raises OplineError."""
     with open_run(trace, model=name_or_path, all_programs=True) as opened:
         events = {str(event): int(n) for event, n in opened.rows("SELECT event, sum(count) FROM fates GROUP BY event")}
         problems = check_trace(model, opened.manifest["core"], events, _fields(model, opened, events))
@@ -22,7 +20,7 @@ def problems_with(model: Model, name_or_path: str, trace: str | Path) -> list[Pr
 
 
 def _fields(model: Model, run: Run, events: dict[str, int]) -> dict[str, frozenset[str]]:
-    """Those of the trace's events; none where the run's trace is gone."""
+    """The fields of the trace's events; none if the run's trace is gone."""
     try:
         return fields_of(Path(run.manifest["trace"]), asked_fields(model, events))
     except OplineError:

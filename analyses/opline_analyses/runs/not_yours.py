@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What a recording has of programs that are not its own, as one line for people.
+"""A recording's work of other programs, as one line for people.
 
-Takes what the core's summary says of the population; gives the line that a command says on standard error.
+Takes the core's summary of the population; gives the line of a command on standard error.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ def line_of(found: Population, devices: Mapping[int, str]) -> str | None:
 
 
 def left_out_line(found: Population, devices: Mapping[int, str]) -> str | None:
-    """What is left out where the population's rows alone count; None: nothing."""
+    """The work left out if only the population's rows count; None: nothing."""
     others = found.left_out()
     return f"not yours: {_programs(others, devices)}; {OPTION}" if others else None
 
 
 def names_in(recording: Mapping[str, Any] | None) -> dict[int, str]:
-    """The names of block devices that a recording's manifest has, by kernel-internal number."""
+    """The names of block devices in a recording's manifest, by kernel-internal number."""
     return {int(device["dev"]): str(device["name"]) for device in (recording or {}).get("devices", ())}
 
 
 def background_line(run: Run) -> str | None:
-    """What others have of a device's figures, which count every program; None where nothing is others'."""
+    """The share of others in a device's figures, which count every program; None without work of others."""
     found = run.population
     if found is None or not found.counts_alone or not found.other_requests:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A packed run (opline.store.packed) as a run: where its tables are, and which paths of its manifest count."""
+"""A packed run (opline.store.packed) as a run: the place of its tables, and the valid paths of its manifest."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ def folder_of(path: Path, model: str | None, extents: Sequence[Path]) -> Abstrac
 
 
 def forget_trace(run: Run) -> None:
-    """Of a packed run: its trace and its maps of files are not where the manifest of another machine says."""
+    """In a packed run, trace and maps of files are not at the paths of the other machine's manifest."""
     run.fresh = False
     run.manifest |= {"trace": str(run.path / "trace"), "traces": [], "extents": []}

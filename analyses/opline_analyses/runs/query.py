@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a user's SQL gives of a run's tables, for people, as CSV and as JSON."""
+"""The result of a user's SQL on a run's tables, for people, as CSV and as JSON."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from opline_analyses.runs.run import Run
 
 _NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "U", "FLOAT", "DOUBLE", "DECIMAL")
-_PLAIN = 0.1, 1e15  # numbers from and up to here have three decimals, others four figures
+_PLAIN = 0.1, 1e15  # numbers in [first, second) have three decimals, others four figures
 NULL = "·"  # in the table for people only
 
 
 class Answer:
-    """Rows that DuckDB has, until the run is closed."""
+    """Rows in DuckDB, valid until the run is closed."""
 
     def __init__(self, rows: duckdb.DuckDBPyRelation) -> None:
-        """What a statement gave."""
+        """The result of a statement."""
         self._rows = rows
         self.columns, self.types = rows.columns, [str(kind) for kind in rows.types]
 
@@ -47,8 +47,8 @@ class Answer:
 
 
 def answer(run: Run, query: str, unrestricted: bool) -> Answer | None:
-    """The answer to one statement; None of a statement without rows. From here on the run's connection reads no other
-    file, unless ``unrestricted``. Raises OplineError for what does not only ask.
+    """The answer to one statement; None for a statement without rows. From here on the run's connection reads no other
+    file, unless ``unrestricted``. Raises OplineError unless the statement only asks.
     """
     if not unrestricted:
         check(run.con, query)

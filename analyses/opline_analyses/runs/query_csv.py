@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The rows of any SQL query as CSV by RFC 4180, with lines that end in LF. DuckDB makes the lines: no row is a Python
+"""The rows of any SQL query as CSV by RFC 4180, with LF at line ends. DuckDB makes the lines: no row is a Python
 object.
 """
 
@@ -28,7 +28,7 @@ _TEXTS = {
 }
 _NESTED = ("STRUCT", "MAP", "UNION")
 _QUOTED = """CASE WHEN regexp_matches({0}, '[,"\\r\\n]') THEN '"' || replace({0}, '"', '""') || '"' ELSE {0} END"""
-#: What the names of types begin with whose texts need no quotes.
+#: Begins of the names of types whose texts need no quotes.
 _UNQUOTED = ("INT", "BIGINT", "DOUBLE", "FLOAT", "DECIMAL", "BOOLEAN", "TIMESTAMP", "DATE")
 
 
@@ -45,7 +45,7 @@ def write_csv(columns: Sequence[str], result: duckdb.DuckDBPyRelation, out: Bina
 
 
 def _cell(column: str, kind: str) -> str:
-    """SQL: the cell of a column; NULL where it is absent."""
+    """SQL: the cell of a column; NULL if absent."""
     if kind.startswith(_NESTED) or kind.endswith("]"):
         return _QUOTED.format(f"to_json({column})::VARCHAR")
     text = _TEXTS.get(kind, _PLAIN).format(column)

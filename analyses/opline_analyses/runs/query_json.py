@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 
 def records(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[dict[str, object]]:
-    """The rows as objects that JSON can hold. Of columns with the same name the later ones are numbered, as DuckDB does
-    (op_id_1): none of them is lost. What is no number (NaN, infinity) is null.
+    """The rows as JSON objects. Columns with the same name are numbered from the second on, as in DuckDB (op_id_1): no
+    column is lost. NaN and infinity are null.
     """
     names: list[str] = []
     for column in columns:
@@ -25,7 +25,7 @@ def records(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[di
 
 
 def json_value(value: object) -> object:
-    """A cell as JSON can hold it: what is no number is null; lists and structures likewise inside."""
+    """A cell for JSON: NaN and infinity are null, also inside of lists and structures."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, list | tuple):

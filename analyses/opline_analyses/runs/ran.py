@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""When the recorded programs did their I/O: the time that rates are over.
+"""The time of the recorded programs' I/O: the time base of rates.
 
-A program also reads its libraries and its configuration when it starts, and writes a report at its end. Rates are over
-the time of what makes nearly all of its work.
+A program also reads its libraries and its configuration at the start, and writes a report at the end. The time base is
+the time of nearly all of its work.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class Ran(Value):
 
 
 def time_of_most(run: Run, rows_sql: str, parameters: Sequence[object] = ()) -> Ran | None:
-    """From the first begin to the last end of the kinds of rows that make 95 % of all, the most frequent kinds first;
-    None without rows.
+    """From the first begin to the last end of the kinds of rows that make 95 % of all rows, the most frequent kinds
+    first; None without rows.
 
-    ``rows_sql`` gives the columns ``who`` and ``what``, which are a row's kind, ``begin_ns`` and ``end_ns``.
+    ``rows_sql`` gives the columns ``who`` and ``what``, together a row's kind, ``begin_ns`` and ``end_ns``.
     """
     begin_ns, end_ns, done, rows = run.row(
         f"""WITH r AS ({rows_sql}),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Opens what a command is given: a run, a recording or a trace. Gives its tables as DuckDB views, and its manifest.
+"""Opens a command's input: a run, a recording or a trace. Gives its tables as DuckDB views, and its manifest.
 
-Every analysis takes a `Run`; this is the only file that knows how a run is found on disk.
+Every analysis takes a `Run`; only this file knows the form of a run on disk.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 class Run:
     """An open run: its directory, its manifest, and a DuckDB connection with a view per table.
 
-    ``given``: what the user named: the run, the recording or the trace. ``fresh``: this process has made it of that.
-    ``grows``: its rows are not all there yet. ``all_programs``: the user wants other programs' ops to count, too.
+    ``given``: the user's path: a run, a recording or a trace. ``fresh``: made by this process from ``given``.
+    ``grows``: more rows will come. ``all_programs``: other programs' ops count, too.
 
-    The views `ops`, `requests` and `bios` have the population's rows alone, where there is one
-    (docs/internals/design.md, "The population"); `all_ops`, `all_requests` and `all_bios` have all rows, for what is
+    The views `ops`, `requests` and `bios` have only the population's rows, if there is a population
+    (docs/internals/design.md, "The population"); `all_ops`, `all_requests` and `all_bios` have all rows, for questions
     about others as well.
     """
 
@@ -54,8 +54,8 @@ class Run:
         stack: ExitStack | None = None,
         interruptible: bool = True,
     ) -> None:
-        """``stack``: closes the connection in the end, and until then Ctrl-C ends a query if ``interruptible``, which
-        takes the process's wake-up descriptor of signals.
+        """``stack``: closes the connection in the end; until then Ctrl-C ends a query if ``interruptible`` (uses the
+        process's wake-up descriptor of signals).
         """
         self.path = path
         self.manifest = manifest
@@ -63,7 +63,7 @@ class Run:
         self.fresh = path != given
         self._stack = stack
         self._interruptible = interruptible
-        self.files = LiteralFiles()  # as DuckDB knows them
+        self.files = LiteralFiles()  # the paths known to DuckDB
         self._seen: set[str] = set()
 
     @cached_property
@@ -79,18 +79,18 @@ class Run:
         return con
 
     def beside(self) -> Run:
-        """The same run on a connection of its own, for another thread: without temporary tables. Call it while nobody
-        asks on this one.
+        """The same run on a separate connection, for another thread: without temporary tables. Call while no query runs
+        on this connection.
         """
         other = Run(self.path, self.manifest, self.given)
         other.fresh, other.files, other._seen = self.fresh, self.files, self._seen
         other.all_programs = self.all_programs
-        other.__dict__["con"] = self.con.another()  # what the property would have made
+        other.__dict__["con"] = self.con.another()  # the property's own result
         return other
 
     def check(self, table: str) -> None:
-        """Whether the table's file is what was written (opline.store.checksums), before it is read: reads all of it
-        once, 0.04 s per 100 MB. Raises OplineError.
+        """Checks, before the first reading, that the table's file is unchanged (opline.store.checksums): reads the
+        whole file once, 0.04 s per 100 MB. Raises OplineError.
         """
         if self.fresh or table in self._seen:
             return
@@ -114,18 +114,18 @@ class Run:
         return self.con.execute(sql, list(parameters)).fetchall()
 
     def row(self, sql: str, parameters: Sequence[object] = ()) -> tuple[Any, ...]:
-        """The one row of a query that has exactly one."""
+        """The row of a query with exactly one row."""
         (row,) = self.rows(sql, parameters)
         return row
 
     def core(self, key: str) -> Any:
-        """A part of the core's summary in the manifest (hops, classes, ...); None when it is not there."""
+        """A part of the core's summary in the manifest (hops, classes, ...); None if missing."""
         summary = self.manifest.get("core")
         return summary.get(key) if isinstance(summary, dict) else None
 
     @property
     def population(self) -> Population | None:
-        """What the trace has of the recorded processes and of others; None where the recording does not tell."""
+        """The trace's share of the recorded processes and of others; None if the recording does not tell."""
         return population_in(self.manifest.get("core"))
 
     @property
@@ -136,12 +136,12 @@ class Run:
 
     @property
     def is_recorded(self) -> bool:
-        """`opline record` has made the trace, and has said what is lost."""
+        """`opline record` has made the trace, and has reported losses."""
         return bool(self.manifest.get("recording"))
 
     @property
     def is_cluster(self) -> bool:
-        """Whether the run is of several hosts on one clock (`opline join`)."""
+        """Whether the run has several hosts on one clock (`opline join`)."""
         return is_cluster(self.path)
 
     def hosts(self) -> list[str]:
@@ -151,7 +151,7 @@ class Run:
         return [host for (host,) in self.rows("SELECT DISTINCT host FROM stages WHERE host IS NOT NULL ORDER BY host")]
 
     def start_ns(self) -> int:
-        """What all times of the run count from: its first event. (Of an old run that does not say it: its first op.)"""
+        """The origin of all times of the run: the first event. (In an old run without this time: the first op.)"""
         first = self.core("first_ns")
         return self.first_op_ns() if first is None else int(first)
 
@@ -165,22 +165,22 @@ class Run:
         names = {int(dev): str(name) for dev, name in (self.core("devices") or {}).items() if dev.isdecimal()}
         for device in self.devices():
             dev, host = int(device["dev"]), device.get("host")
-            if host is not None and dev in names:  # by the trace's state dump, which names no host
+            if host is not None and dev in names:  # from the trace's state dump, without a host
                 names[dev] = f"{host}:{names[dev]}"
             else:
                 names.setdefault(dev, str(device["name"]))
         return names
 
     def devices(self) -> Sequence[Mapping[str, Any]]:
-        """What the recording says of each block device: name, dev, parent, start_sector, size_bytes and more; of a
-        joined run also its host.
+        """The recording's facts about each block device: name, dev, parent, start_sector, size_bytes and more; in a
+        joined run also the host.
         """
         found: Sequence[Mapping[str, Any]] = self.manifest.get("devices", [])
         found = found or (self.manifest.get("recording") or {}).get("devices", [])
         return found
 
     def places(self) -> list[Path]:
-        """Folders in which the recorded command may have left its report: what was given, the run, the recording."""
+        """Folders that may have the recorded command's report: the given path, the run, the recording."""
         recorded = Path(self.manifest["trace"]).parent if self.manifest.get("recording") else self.path
         return list(dict.fromkeys((self.given, self.path, recorded)))
 
@@ -192,8 +192,8 @@ def open_tables(
     interruptible: bool = True,
     all_programs: bool = False,
 ) -> Run:
-    """Opens a directory that has manifest.json and the tables; ``given``: what the user named, if it was made of that
-    just now; ``stack``, ``interruptible`` and ``all_programs``: see Run.
+    """Opens a directory with manifest.json and the tables; ``given``: the user's path, if the run was just made from
+    this path; ``stack``, ``interruptible`` and ``all_programs``: see Run.
 
     Raises OplineError with one clear line.
     """
@@ -204,7 +204,7 @@ def open_tables(
 
 
 def _of_a_reader(error: Exception) -> bool:
-    """DuckDB or pyarrow says it, which are not imported for that."""
+    """An error of DuckDB or pyarrow; neither is imported for this test."""
     import sys
 
     duckdb, arrow = sys.modules.get("duckdb"), sys.modules.get("pyarrow")
@@ -215,8 +215,8 @@ def _of_a_reader(error: Exception) -> bool:
 
 @contextmanager
 def _interruptible(con: Connection) -> Iterator[None]:
-    """Lets Ctrl-C end a running query: Python sees a signal only when DuckDB returns, so a thread tells DuckDB to. Its
-    complaint about that (of one kind or another, as it noticed first) is a KeyboardInterrupt here.
+    """Lets Ctrl-C end a running query: Python sees a signal only when DuckDB returns, so a thread interrupts DuckDB.
+    DuckDB's error of either kind becomes a KeyboardInterrupt here.
     """
     import signal
     import socket
@@ -248,7 +248,7 @@ def _interruptible(con: Connection) -> Iterator[None]:
         yield
     except Exception:
         theirs.close()
-        watcher.join()  # it has read all signals that came
+        watcher.join()  # has read all received signals
         if interrupted.is_set():
             raise KeyboardInterrupt from None
         raise
@@ -270,9 +270,9 @@ def open_run(
     otherwise: str | None = None,
     all_programs: bool = False,
 ) -> Iterator[Run]:
-    """Opens a run; correlates first where a recording or a trace is given (into a temporary run with rows of these
-    ``tables`` only). Closes, and forgets a temporary run, at the end. ``interruptible``, ``all_programs``: see Run.
-    ``otherwise``: the model of a trace of which none is named or known.
+    """Opens a run; correlates first for a recording or a trace (into a temporary run with only the rows of ``tables``).
+    Closes the run, and removes a temporary run, at the end. ``interruptible``, ``all_programs``: see Run.
+    ``otherwise``: the model of a trace without a named or known model.
     """
     given = Path(path)
     if not given.exists():
@@ -303,7 +303,7 @@ def open_run(
 
 @contextmanager
 def readable(run: Run) -> Iterator[None]:
-    """What DuckDB and pyarrow say of a run's tables is an OplineError of one line."""
+    """An error of DuckDB or pyarrow about a run's tables becomes an OplineError of one line."""
     try:
         yield
     except Exception as error:
@@ -315,7 +315,7 @@ def readable(run: Run) -> Iterator[None]:
 
 @contextmanager
 def asked(run: Run) -> Iterator[None]:
-    """What DuckDB says of somebody's SQL is an OplineError of one line."""
+    """An error of DuckDB about a user's SQL becomes an OplineError of one line."""
     import duckdb
 
     try:

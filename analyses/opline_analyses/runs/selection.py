@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Which ops a command works on: --class, -d, --host, --since, --latency, --slowest, --op, --limit, as one condition.
+"""The ops selected by a command's options: --class, -d, --host, --since, --latency, --slowest, --op, --limit, as one
+condition.
 
 Takes `OpFilters`, in the command line's texts; gives a `Selection`. Times are seconds, or with a unit, from the run's
-first event, as in all commands; or absolute nanoseconds of the run's clock when they are whole numbers of ten digits
-and more.
+first event, as in all commands; or absolute nanoseconds of the run's clock, as whole numbers of at least ten digits.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NO_HOST = "--host {}: no op begins on such a host. Ops begin on: {}."
 
 
 class OpFilters(Given):
-    """Which ops are meant, as the options of commands say it; None: all. The last three choose single ops."""
+    """The selected ops, by the options of commands; None: all. The last three choose single ops."""
 
     op_class: Sequence[str] | None = None
     device: Sequence[str] | None = None
@@ -54,11 +54,11 @@ class OpFilters(Given):
 
     @property
     def given(self) -> list[tuple[str, Any]]:
-        """The filters that choose ops by what they are, with their values."""
+        """The filters by properties of ops, with their values."""
         return [(name, value) for name, value in list(vars(self).items())[:-3] if value is not None]
 
     def words(self) -> list[str]:
-        """As they stand on a command line."""
+        """The words of a command line."""
         words: list[str] = []
         for name, value in self.given:
             for one in [value] if isinstance(value, (str, int)) else list(value):
@@ -79,13 +79,13 @@ class Selection(Value):
         return self.of("o.op_id", ordered=True)
 
     def of(self, columns: str, ordered: bool = False) -> str:
-        """`SELECT columns ...` of the same ops; in the wanted order if that matters."""
+        """`SELECT columns ...` of the same ops; in the wanted order if needed."""
         tail = f" LIMIT {self.limit}" if self.limit is not None else ""
         order = f" ORDER BY {self.order}" if ordered or tail else ""
         return f"SELECT {columns} FROM ops o WHERE {self.where}{order}{tail}"
 
     def first(self, limit: int) -> Selection:
-        """The first ``limit`` of them."""
+        """The first ``limit`` ops."""
         return Selection(self.where, self.parameters, self.order, limit)
 
     def also(self, condition: str, *parameters: object) -> Selection:
@@ -94,7 +94,7 @@ class Selection(Value):
         return Selection(f"({self.where}) AND ({condition})", both, self.order, self.limit)
 
     def of_classes(self, classes: Sequence[str]) -> Selection:
-        """Those of these classes."""
+        """Only the ops of these classes."""
         return self.also(*_class_in(classes))
 
     def or_classes(self, classes: Sequence[str]) -> Selection:
@@ -114,12 +114,13 @@ ORDERS = {
 }  # fmt: skip
 
 
-ALL_CLASSES = "all"  # --class of it: ops of every class
+ALL_CLASSES = "all"  # --class all: ops of every class
 MOST_CLASSES = 10
 NEAR = 0.05
-BIO = "bio "  # begins the classes of block I/O that no system call of the program stands for
-NEAR_BIO = 0.005  # they are the machine's, and may be parts of the program's I/Os: its own where they are one to one
-# A client's direction in the names of classes, where it is not its own.
+BIO = "bio "  # begin of the names of classes of block I/O outside of the program's system calls
+# such bios are the machine's, and may be parts of the program's I/Os: the program's own if there is one bio per I/O
+NEAR_BIO = 0.005
+# A client's direction in the names of classes, if different.
 WORDS = {
     "trim": ("trim", "discard"), "sync": ("fsync", "fdatasync", "sync_file_range"),
     "read": ("read", "splice"), "write": ("write", "splice"),
@@ -127,14 +128,13 @@ WORDS = {
 
 
 def directions_of(name: str, directions: Sequence[str]) -> list[str]:
-    """Which of a client's directions a class of ops is of, by its name (pread64: read; of a trim discard)."""
+    """The client's directions of a class of ops, by the class's name (pread64: read; discard: trim)."""
     return [d for d in directions if any(word in name.lower() for word in WORDS.get(d, (d,)))]
 
 
 def clients_classes(run: Run, which: Selection, counts: dict[str, int], last_ns: int | None = None) -> list[str] | None:
-    """The classes of the selected ops that the client's figures are about, empty where there is no choice, None where
-    none comes near: see ``matching_classes``. ``last_ns``: what the client counts are those of the last so many ns
-    alone, after a ramp.
+    """The classes of the selected ops behind the client's figures; empty without a choice, None without a similar
+    number: see ``matching_classes``. ``last_ns``: the client counts only the last so many ns, after a ramp.
     """
     counted = "o.complete" if last_ns is None else f"o.complete AND o.begin_ns >= o.last_ns - {last_ns}"
     found = run.rows(
@@ -148,20 +148,20 @@ def clients_classes(run: Run, which: Selection, counts: dict[str, int], last_ns:
 
 
 def nearest_classes(found: dict[str, int], counts: dict[str, int]) -> list[str]:
-    """The classes of ops that the client's figures are about: see ``matching_classes``. Empty where there is no choice,
-    or none comes near.
+    """The classes of ops behind the client's figures: see ``matching_classes``. Empty without a choice, or without a
+    similar number.
     """
     chosen = matching_classes(found, counts)
     return [] if chosen is None or len(chosen) == len(found) else chosen
 
 
 def matching_classes(found: dict[str, int], counts: dict[str, int]) -> list[str] | None:
-    """The classes that the client counts, where it counts reads and writes apart: of ``found``, the complete ops of
-    each class; ``counts``, the client's, by direction. None where none comes near.
+    """The classes counted by the client, if the client counts reads and writes apart: from ``found``, the complete ops
+    of each class; ``counts``, the client's, by direction. None without a similar number.
 
-    The run may hold more: a program reads its configuration too. Of the classes whose name has the direction in it
-    (pread64: read; of a trim discard), those whose number of complete ops comes nearest to the client's: of calls, if
-    these come near; the bios outside of calls may be what they wrote to the page cache.
+    The run may hold more: a program also reads its configuration. Among the classes with the direction in their name
+    (pread64: read; discard: trim), the classes whose number of complete ops comes nearest to the client's number:
+    classes of calls, if near; the bios outside of calls may be write-back of these calls.
     """
     chosen: set[str] = set()
     most_first = sorted(found.items(), key=lambda c: (-c[1], c[0]))
@@ -176,25 +176,25 @@ def matching_classes(found: dict[str, int], counts: dict[str, int]) -> list[str]
 
 
 def _nearest(classes: Sequence[tuple[str, int]], count: int, near: float) -> list[str]:
-    """Those that have the nearest number of ops together; none where that is not near."""
+    """The classes with the nearest number of ops together; none if not near."""
     subsets = (s for size in range(1, len(classes) + 1) for s in combinations(classes, size))
     best = min(subsets, key=lambda s: (abs(sum(n for _, n in s) - count), len(s)), default=())
     return [name for name, _ in best] if abs(sum(n for _, n in best) - count) <= near * count else []
 
 
 def without_incomplete(run: Run, which: Selection) -> tuple[Selection, int]:
-    """The complete ops of the selected ones, and how many are left out."""
+    """The complete ops of the selection, and the number of the others."""
     (left_out,) = run.row(f"SELECT count(*) FROM ops o WHERE ({which.where}) AND NOT o.complete", which.parameters)
     return which.also("o.complete"), left_out
 
 
 def latency_limits(text: str) -> Limits:
-    """What --latency means, in ns; a number alone is in us. Raises UsageError."""
+    """The limits of --latency, in ns; a number without unit is in us. Raises UsageError."""
     return limits(text, "--latency", lambda t, option: duration_ns(t, option, "us"))
 
 
 def _say_if_outside(run: Run, given: str, moment: object, sign: str) -> bool:
-    """One line where that leaves no op; whether it does."""
+    """Prints a line if the moment leaves no op; returns whether a line was printed."""
     first, last, found = run.row(
         f"SELECT min(begin_ns), max(begin_ns), count(*) FILTER (begin_ns {sign} ?) FROM ops", [moment]
     )
@@ -206,7 +206,7 @@ def _say_if_outside(run: Run, given: str, moment: object, sign: str) -> bool:
 
 
 def _say_if_none(run: Run, where: str, parameters: Sequence[object]) -> None:
-    """One line where the options mean no op of those that there are."""
+    """Prints a line if the options select none of the existing ops."""
     whole, meant = run.row(f"SELECT count(*), count(*) FILTER ({where}) FROM ops o", parameters)
     if whole and not meant:
         others = " (--all-programs adds other programs' ops)" if run.alone else ""
@@ -214,12 +214,14 @@ def _say_if_none(run: Run, where: str, parameters: Sequence[object]) -> None:
 
 
 def classes_meant(given: Sequence[str] | None) -> Sequence[str] | None:
-    """What --class says; None: ops of every class."""
+    """The classes of --class; None: every class."""
     return None if given is None or ALL_CLASSES in given else given
 
 
 def refuse_unknown(run: Run, column: str, names: Sequence[str], refusal: str) -> None:
-    """Raises UsageError for a name that is the ``column`` of no op: ``refusal`` with the name, and what there is."""
+    """Raises UsageError for a name absent from the ``column`` of all ops: ``refusal`` with the name, and the existing
+    names.
+    """
     known = [name for (name,) in run.rows(f"SELECT DISTINCT {column} FROM ops WHERE {column} IS NOT NULL ORDER BY 1")]
     for name in names:
         if name not in known:
@@ -227,7 +229,7 @@ def refuse_unknown(run: Run, column: str, names: Sequence[str], refusal: str) ->
 
 
 def refuse_host(run: Run, names: Sequence[str]) -> None:
-    """Raises UsageError for a host that the run has no op and no device of."""
+    """Raises UsageError for a host without ops and devices."""
     known = {host for (host,) in run.rows("SELECT DISTINCT host FROM all_ops WHERE host IS NOT NULL")}
     known |= {str(device["host"]) for device in run.devices() if device.get("host") is not None}
     for name in names:
@@ -236,12 +238,12 @@ def refuse_host(run: Run, names: Sequence[str]) -> None:
 
 
 def any_glob(column: str, patterns: Sequence[str]) -> str:
-    """The condition, with a parameter for each pattern, that the column is as one of them says."""
+    """The condition, with a parameter for each pattern, that the column fits one of the patterns."""
     return "(" + " OR ".join([f"{column} GLOB ?"] * len(patterns)) + ")"
 
 
 def selection(run: Run, filters: OpFilters, among: Selection | None = None) -> Selection:
-    """The selection of the ops that are meant, ``among`` these. Raises UsageError for unknown ops and classes."""
+    """The selection of the wanted ops, ``among`` these. Raises UsageError for unknown ops and classes."""
     where: list[str] = [] if among is None or among == Selection() else [f"({among.where})"]
     parameters: list[object] = list(among.parameters) if where and among else []
     said = False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A run's tables as DuckDB views. A view is made when a statement first names its table: binding all of a run's Parquet
+"""A run's tables as DuckDB views. A view is made at the first statement with its table: binding all of a run's Parquet
 files takes longer than the questions of most commands.
 """
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from opline.store.schema import Column
     from opline_analyses.base.literal import LiteralFiles
 
-OF_PROGRAMS = ("ops", "requests", "bios")  # tables whose rows are the population's or not
-OF_CLUSTERS = ("hops", "clock")  # tables that only `opline join` writes
+OF_PROGRAMS = ("ops", "requests", "bios")  # tables with rows of the population and of others
+OF_CLUSTERS = ("hops", "clock")  # tables written only by `opline join`
 WHOLE = "all_"  # before their names: with the others' rows
 _AGAIN = "Correlate its trace again."
 MAY_NOT = "Run as the user who recorded it, or as root."
 
 
 def unreadable(file: Path, error: Exception, words: str) -> str:
-    """One line for a table that cannot be read. ``words``: what the error says, for an error of another kind."""
+    """One line for an unreadable table. ``words``: the error's text, for an error of another kind."""
     if isinstance(error, FileNotFoundError):
         return f"The run {file.parent} has no {file.name}: it is damaged. {_AGAIN}"
     if isinstance(error, PermissionError):
@@ -43,19 +43,19 @@ def unreadable(file: Path, error: Exception, words: str) -> str:
 
 
 def narrow(con: duckdb.DuckDBPyConnection, alone: bool, tables: Sequence[str] = OF_PROGRAMS) -> None:
-    """Makes the views that have the population's rows, where it counts ``alone``, of those that have all rows."""
+    """Makes the views with the population's rows, if only these count (``alone``), from the views of all rows."""
     which = " WHERE population" if alone else ""
     for table in tables:
         con.execute(f"CREATE VIEW {table} AS SELECT * FROM {WHOLE}{table}{which}")
 
 
 class Views:
-    """The views of one run. Several connections of one database may share them, each in a thread of its own."""
+    """The views of one run. Several connections of one database may share the views, each in a separate thread."""
 
     def __init__(self, path: Path, manifest: dict[str, Any], files: LiteralFiles, alone: bool) -> None:
-        """``manifest``: of a run that another opline may have written; empty: this one has, and all tables and columns
-        are there. ``alone``: the population's rows alone count. Opens the tables' files: they stay those of this
-        moment. A file that is absent or can't be opened is an error of the statement that names its table.
+        """``manifest``: of a run perhaps written by another opline; empty: written by this opline, with all tables and
+        columns. ``alone``: only the population's rows count. Opens the tables' files: the views keep these files. A
+        missing or unreadable file is an error of the statement with this table.
         """
         from opline.store.checksums import is_newer
 
@@ -74,7 +74,7 @@ class Views:
                     self._faults[name] = unreadable(file, error, error.strerror or str(error))
 
     def make(self, con: duckdb.DuckDBPyConnection, table: str) -> None:
-        """The view of this table, with the one of its whole, if ``con`` has none yet. Raises OplineError."""
+        """The view of this table, with the view of all rows, if ``con`` has none yet. Raises OplineError."""
         with self._lock:
             if table in self._made or table not in self._paths:
                 return
@@ -86,15 +86,15 @@ class Views:
     def _make(self, con: duckdb.DuckDBPyConnection, table: str, view: str) -> None:
         if table in self._faults:
             raise OplineError(self._faults[table])
-        if table not in self._opened:  # a table that the run's opline did not know
+        if table not in self._opened:  # a table unknown to the run's opline
             con.execute(f"CREATE VIEW {view} AS SELECT {_typed(table)} WHERE false")
             return
-        import duckdb  # what needs no table does not wait for it
+        import duckdb  # work without a table does not wait for the import
 
         file = self._opened[table]
         new = ""
         try:
-            if self._manifest and table in BY_NAME:  # what a run of an older opline does not know yet is absent
+            if self._manifest and table in BY_NAME:  # columns unknown to an older opline are absent
                 there = {row[0] for row in con.execute(f"DESCRIBE SELECT * FROM read_parquet('{file}')").fetchall()}
                 missing = [c for c in BY_NAME[table].columns if c.name not in there]
                 unknown = sorted(there - {c.name for c in BY_NAME[table].columns})
@@ -109,8 +109,8 @@ class Views:
             raise OplineError(unreadable(self._paths[table], error, self._files.said(error).splitlines()[0])) from error
 
     def make_all(self, con: duckdb.DuckDBPyConnection) -> None:
-        """The views of all tables that can be read, for a user's own SQL, which may ask what tables there are. A
-        statement that names another table says what is wrong with it.
+        """The views of all readable tables, for a user's own SQL, which may list the tables. A statement with an
+        unreadable table reports the fault.
         """
         for table in self._paths:
             with suppress(OplineError):
@@ -133,8 +133,8 @@ def _absent(column: Column) -> str:
 
 
 class Connection:
-    """A DuckDB connection that makes the view of a table, and asks ``check``, before the first statement that names the
-    table. Its other methods are DuckDB's.
+    """A DuckDB connection that makes a table's view, and asks ``check``, before the first statement with the table. All
+    other methods are DuckDB's.
     """
 
     def __init__(

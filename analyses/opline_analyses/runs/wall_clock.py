@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def offset_ns(run: Run) -> int | None:
-    """What to add to a time of the run for ns since 1970; None where the trace's clock has no such offset."""
+    """The offset from a time of the run to ns since 1970; None if the trace's clock has no such offset."""
     for trace in run.manifest.get("environment") or []:
         if (offset := wall_offset_ns(trace.get("clock") or {})) is not None:
             return offset

@@ -255,7 +255,7 @@ def test_one_of_each_side(runs: list[Path], capfd: pytest.CaptureFixture[str]) -
     text = out_of(capfd, "compare", runs[0], runs[2])
     (queue,) = (line for line in text.splitlines() if line.startswith("queue "))
     assert queue.split()[-2:] == ["×2.5", "(+30.00)"] or "×2.5" in queue
-    assert "One run per side" in text and "slower" not in text
+    assert "One run of each side" in text and "slower" not in text
 
 
 def test_json_and_csv_have_every_figure(runs: list[Path], capfd: pytest.CaptureFixture[str]) -> None:

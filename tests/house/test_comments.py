@@ -50,7 +50,6 @@ NOT_YET = {
     "correlator/opline/capture/recorder",
     "correlator/opline/capture/sources",
     "correlator/opline/cluster",
-    "correlator/opline/model",
     "correlator/opline/readers",
     "correlator/opline/readers/formats",
     "correlator/opline/store",

@@ -196,7 +196,7 @@ def plot_distributions(runs: Sequence[Series], *, title: str, stages: bool = Fal
 
 
 def plot_comparison(found: Comparison) -> Figure:
-    """The distributions of latencies of both sides' runs, and the most changed stages. ``found``: of ``ops.compare``."""
+    """The latencies of both sides' runs, and the most changed stages. ``found``: of ``ops.compare``."""
     with with_extras():
         from opline_analyses.compare.plot import figure
 

@@ -44,13 +44,13 @@ _SHIPPED = os.path.join(os.path.dirname(os.path.dirname(__file__)), "models")
 
 
 def _shipped() -> dict[str, str]:
-    """The path of each shipped model by its name: those for any program, and those of applications."""
+    """The path of each shipped model by its name: models for any program, and models of applications."""
     files = (file for file in os.listdir(_SHIPPED) if file.endswith(".toml"))
     return {file.removesuffix(".toml"): os.path.join(_SHIPPED, file) for file in files} | table.models()
 
 
 class ModelError(OplineError):
-    """A model that can't be used: ``problems`` has every error, the message has one line for each."""
+    """An unusable model: ``problems`` has every error, the message has one line for each."""
 
     def __init__(self, path: str, problems: list[Problem]) -> None:
         super().__init__("\n".join(format_problem(path, p) for p in problems))
@@ -60,12 +60,12 @@ class ModelError(OplineError):
 
 
 def shipped_models() -> list[str]:
-    """The names of the models that come with opline, sorted."""
+    """The names of the shipped models, sorted."""
     return sorted(_shipped())
 
 
 def load_model(name_or_path: str | os.PathLike[str]) -> Model:
-    """A shipped model by its name, a model of one's own by the path of its file, or ``period:BEGIN,END[,KEY]``.
+    """A shipped model by its name, a user's model by the path of its file, or ``period:BEGIN,END[,KEY]``.
 
     A text that ends in ``.toml`` or has a slash is a path. Raises ``ModelError`` with all errors of the model.
     """
@@ -78,14 +78,14 @@ def load_model(name_or_path: str | os.PathLike[str]) -> Model:
 
 def check_text(text: str, name: str, path: str, advice: bool = True) -> tuple[Model, list[Problem]]:
     """Parse and check a model's text. Never raises: errors, warnings and notes come as problems, sorted by line.
-    Without ``advice`` what is no error may be missing.
+    Without ``advice`` only errors are complete.
     """
     model, problems = parse(text, name, path)
     return model, sorted({*problems, *check(model, advice)})
 
 
 def read_text(name_or_path: str) -> tuple[str, str, str]:
-    """The TOML of a model, its name, and where it was found. Raises ``ModelError``."""
+    """The TOML of a model, its name, and its place. Raises ``ModelError``."""
     if name_or_path.startswith(PREFIX):
         try:
             return period_text(name_or_path.removeprefix(PREFIX)), "period", "--period"
@@ -109,7 +109,7 @@ def read_text(name_or_path: str) -> tuple[str, str, str]:
 
 
 def format_problem(path: str, problem: Problem) -> str:
-    """``FILE:LINE: severity: message``, on one line whatever names the file contains."""
+    """``FILE:LINE: severity: message``, on one line for all names in the file."""
     where = f"{path}:{problem.line}" if problem.line else path
     line = f"{where}: {problem.severity}: {problem.message}"
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""From a ``Model`` to the *plan*, the JSON document that the native core reads (docs/internals/stitching.md, "The
-plan").
+"""From a ``Model`` to the *plan*, the native core's JSON document (docs/internals/stitching.md, "The plan").
 
-A rule with several events becomes several points of the plan with one name. The order of rules is kept: the first that
-matches wins.
+A rule with several events becomes several points of the plan with one name. The order of rules is kept: the first
+matching rule wins.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ MATCHES = ("pointer", "sector")
 def compile_plan(model: Model, match: str = "pointer") -> dict[str, Any]:
     """The plan of a model without errors, as plain dicts and lists.
 
-    ``match`` says how the block model finds a request: by ``pointer`` where events have them, or by ``sector`` as if
-    they had none.
+    ``match``: how the block model finds a request: by ``pointer`` for events with pointers, or by ``sector`` as if no
+    event had a pointer.
     """
     if match not in MATCHES:
         raise ValueError(f"match is one of {MATCHES}, not {match!r}")
@@ -121,16 +120,16 @@ class _Points:
 
 
 def identity_of(rule: Rule, scopes: Mapping[str, str]) -> tuple[KeyUse, ...]:
-    """The key that both ends of a point's message have: the one that it names, else its first global key; or none.
-    ``scopes``: of each key space.
+    """The key at both ends of a point's message: the named key, else the point's first global key; or none. ``scopes``:
+    of each key space.
     """
     return rule.identity or tuple(use for use in (*rule.bind, *rule.key) if scopes.get(use.space) == "global")[:1]
 
 
 def message_routes(model: Model) -> dict[str, int]:
-    """For each point that sends or receives messages, a number: the same for a send and for the receives that may be of
-    it. A receive says in `after` which sends that are; else all sends with its key are. A request and its reply may
-    carry one key: these are two routes.
+    """For each point that sends or receives messages, a number: the same for a send and for its possible receives. A
+    receive names its sends in `after`; else all sends with its key count. A request and its reply may carry one key:
+    these are two routes.
     """
     scopes = {space.name: space.scope for space in model.keys}
     space = {rule.name: identity_of(rule, scopes)[0].space for rule in model.rules if rule.message}
@@ -146,7 +145,7 @@ def message_routes(model: Model) -> dict[str, int]:
 
 
 def message_parts(model: Model) -> dict[str, frozenset[str]]:
-    """For each point that receives a message in parts, the points of earlier parts: those of its `after` that receive
+    """For each point that receives a message in parts, the points of earlier parts: points in its `after` that receive
     messages, too.
     """
     receives = {rule.name for rule in model.rules if rule.message == "receive"}
@@ -158,7 +157,7 @@ def message_parts(model: Model) -> dict[str, frozenset[str]]:
 
 
 def quorums(model: Model) -> dict[str, int]:
-    """For each point that ends the work of a child, as `after` names it: how many of such children the op waits for."""
+    """For each point that ends a child's work, as named by `after`: the number of awaited children."""
     return {name: rule.quorum for rule in model.rules if rule.quorum is not None for name in rule.after}
 
 
@@ -168,12 +167,12 @@ def plan_rules(model: Model) -> list[tuple[Rule, str]]:
 
 
 def _own_ios(groups: Sequence[Bios]) -> list[dict[str, Any]]:
-    """Whose bios or requests are ops: the first group that a thread fits counts."""
+    """Groups of threads whose bios or requests are ops: the first fitting group counts."""
     return [{"class": g.op_class, "threads": list(g.threads), "except": list(g.exceptions)} for g in groups]
 
 
 def _present(**fields: Any) -> dict[str, Any]:
-    """Those that say something: what is rare is left out of the plan where it is absent."""
+    """Only the fields with a value: rare fields are left out of the plan if absent."""
     return {name: value for name, value in fields.items() if value is not None and value is not False and value != []}
 
 
@@ -190,5 +189,5 @@ def _class(rule: Rule) -> dict[str, str] | None:
 
 
 def _signed(value: int | str) -> int | str:
-    # The core compares 64 bits whatever their signedness, and reads its numbers as signed.
+    # The core compares 64 bits, signed or not, and reads numbers as signed.
     return value - 2**64 if isinstance(value, int) and value >= 2**63 else value

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Typed values of a TOML tree: what is of another type, or unknown, is noted with its line and left out."""
+"""Typed values of a TOML tree: a value of a wrong type, or an unknown value, is noted with its line and left out."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 class Fields:
-    """A document, where its parts stand in the text, and the mistakes that were found. Most fields of a model are
-    absent: that is to cost little.
+    """A document, the lines of its parts, and the mistakes found. Most fields of a model are absent: absent fields must
+    cost little.
     """
 
     def __init__(self, document: Mapping[str, Any], places: Mapping[Path, Place]) -> None:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The op model's language (docs/model.md): its words, and the types that a model is made of.
+"""The op model's language (docs/model.md): the words, and the types of a model's parts.
 
-``reader.py`` makes them of a TOML text, ``lint.py`` looks whether they fit, ``compile.py`` makes the core's plan.
+``reader.py`` makes the types from a TOML text, ``lint.py`` checks their consistency, ``compile.py`` makes the core's
+plan.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ SCOPES = ("process", "global", "thread")
 ROLES = {"begin": "begin", "end": "end", "begin?": "soft_begin", "end?": "soft_end"}
 THREAD_RULES = ("enter", "leave", "switch")
 BATCH_DOINGS = ("open", "join", "work", "close", "leave")
-BATCH_SAYS = ("count", "needs", "reaches", "among")  # fields of the event that a point of a batch names
+BATCH_SAYS = ("count", "needs", "reaches", "among")  # the event's fields named by a batch's point
 WINDOWS = ("begin", "end")  # of bytes in flight, of a sync
-MESSAGES = ("send", "receive")  # what a point does to a message between hosts
+MESSAGES = ("send", "receive")  # acts of a point on a message between hosts
 DIRECTIONS = ("read", "write")
-#: Steps of a block request, where the core cuts: no point has such a name.
+#: Steps of a block request, where the core cuts: no point may have such a name.
 BLOCK_STEPS = {step.letter: step.meaning for step in STEPS} | {
     "preflush": "the flush before its data is done", "postflush": "the flush behind its data is done",
 }  # fmt: skip
@@ -38,7 +39,7 @@ STAGE_KINDS = ("work", "wait", "network", "device", "unknown")
 IOS_FIELDS = ("submit", "wait", "count", "least", "ring", "submitted", "reaped", "names", "told", "taken", "posted")
 BIOS_FIELDS = ("class", "threads", "except")
 
-VERSION = 2  # of the language; a model may leave it out
+VERSION = 2  # of the language; optional in a model
 MODEL_FIELDS = (
     "title", "text", "claims", "ignore", "linger_ns", "keys", "facts", "points", "stages", "bios", "requests",
     "preload", "probes", "version", "groups", "defaults", "batches", "earlier",
@@ -49,13 +50,13 @@ POINT_FIELDS = (
     "event", "when", "role", "key", "bind", "release", "join", "optional", "child", "learn", "stamp", "thread",
     "class", "object", "io", "aside", "after", "quorum", "batch", "ios", "message",
 )  # fmt: skip
-#: In `release` in a key's field's place: whatever of that space names the op.
+#: In `release`, in place of a key's field: every key of the space that names the op.
 ALL = "*"
 JOIN_FIELDS = ("wait", "meet", "sole")
 STAMP_FIELDS = ("mark", "at")
 IO_FIELDS = ("in_flight", "offset", "length", "direction", "file_by", "sync")
 PARTS = {"join": JOIN_FIELDS, "stamp": STAMP_FIELDS, "io": IO_FIELDS}
-#: Words that models had, and what to write instead.
+#: Former words of models, and the present ones.
 GONE = {
     **{word: f'join = {{ {word} = "KEY" }}' for word in JOIN_FIELDS},
     **{word: f'stamp = {{ {word} = "MARK" }}' for word in STAMP_FIELDS},
@@ -69,9 +70,8 @@ GONE = {
     "duration": "a point for an event at the begin of what took so long",
     "unit": "nothing: `duration` is gone as well",
 }
-#: Of a point's fields, those that are read, and handed to the plan, by their names: what is true or false; the names of
-#: an event's fields; one word of some; keys; names of points. The part of the point in which they stand, "": the point
-#: itself.
+#: A point's fields that are read and put into the plan by name alone: flags; names of an event's fields; a word of a
+#: list; keys; names of points. The value: the part of the point with the field, "": the point itself.
 FLAGS = ("optional", "child", "aside")
 TEXTS = {"object": "", "mark": "stamp", "at": "stamp", "offset": "io", "length": "io", "file_by": "io"}
 WORDS = {
@@ -79,7 +79,7 @@ WORDS = {
 }  # fmt: skip
 KEYS = {"bind": "", "release": "", "wait": "join", "meet": "join", "sole": "join"}
 POINTS = ("after",)
-#: Words of a point that opline no longer reads. A model that has them works as without them.
+#: Words of a point that opline no longer reads. A model with these words works as without.
 IGNORED = ("passed_with", "each_with")
 STAGE_FIELDS = ("from", "to", "kind", "behind")
 
@@ -90,7 +90,7 @@ PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
 class Problem(Value):
-    """One finding: an error (the model can't be used), a warning or a note. Lines count from 1; 0 is the whole file."""
+    """One finding: an error (the model is unusable), a warning or a note. Lines count from 1; 0 is the whole file."""
 
     line: int
     severity: str
@@ -101,18 +101,18 @@ class Problem(Value):
 
 
 class KeySpace(Value):
-    """A kind of identity; ``fields`` are those of a use that names none."""
+    """A kind of identity; ``fields``: the default for uses without fields."""
 
     name: str
     fields: tuple[str, ...]
     scope: str
     line: int
     by_order: bool = False
-    carries: tuple[str, ...] = ()  # spaces that whoever has this key in hand has as well: `with`
+    carries: tuple[str, ...] = ()  # spaces always held together with this key: `with`
 
 
 class Fact(Value):
-    """What a field's value stands for, as an event tells it: a descriptor's two ports."""
+    """The meaning of a field's value, as told by an event: a descriptor's two ports."""
 
     name: str
     of: str
@@ -123,7 +123,7 @@ class Fact(Value):
 
 
 class KeyUse(Value):
-    """A key as an event carries it. Empty ``fields``: those of its space. ``fd@peers``: what the fact says of fd."""
+    """A key in an event. Empty ``fields``: the space's fields. ``fd@peers``: the fact's value for fd."""
 
     space: str
     fields: tuple[str, ...]
@@ -131,35 +131,35 @@ class KeyUse(Value):
 
 
 class Condition(Value):
-    """The field's value is one of ``values``."""
+    """The field has one of ``values``."""
 
     field: str
     values: tuple[int | str, ...]
 
 
 class Ios(Value):
-    """What a call does to I/Os that outlive it: its entry queues or awaits them, its exit says how many it did."""
+    """The act of a call on I/Os that outlive the call: the entry queues or awaits I/Os, the exit tells the number."""
 
     submit: KeyUse | None = None
     wait: KeyUse | None = None
     count_field: str | None = None
-    least: str | None = None  # the field that says how many completions the call waits for
+    least: str | None = None  # the field with the number of awaited completions
     ring: bool = False
     submitted: str | None = None
-    reaped: str | None = None  # a field's name, or "*": all that are done
-    names: str | None = None  # the field that says which I/Os they are
-    told: str | None = None  # not of a call: the event is the begin or the end of one I/O, as `in_flight`
-    taken: str | None = None  # the field that says how many completions the application has taken when it calls
-    posted: str | None = None  # with told = "end": how many completions there have been with this one
+    reaped: str | None = None  # a field's name, or "*": all done I/Os
+    names: str | None = None  # the field with the names of the I/Os
+    told: str | None = None  # outside of a call: the event is the begin or the end of one I/O, as `in_flight`
+    taken: str | None = None  # the field with the number of completions taken by the application before the call
+    posted: str | None = None  # with told = "end": the number of completions up to this one
 
     @property
     def entry(self) -> bool:
-        """The point is a call's entry; else it is its exit."""
+        """The point is a call's entry; else the exit."""
         return self.submit is not None or self.wait is not None
 
 
 class Bios(Value):
-    """Threads whose bios (where no other op is found) or requests are ops of their own: globs of their names."""
+    """Threads whose bios (without another op) or requests are ops: globs of thread names."""
 
     op_class: str
     threads: tuple[str, ...]
@@ -167,9 +167,9 @@ class Bios(Value):
 
 
 class Rule(Value):
-    """One way to pass a point: the events, and what they mean. Several rules may share a name."""
+    """One way to pass a point: the events, and their meaning. Several rules may share a name."""
 
-    name: str  # with its placeholder, if any: "flag:{msg}"
+    name: str  # with the placeholder, if any: "flag:{msg}"
     name_field: str | None
     line: int
     events: tuple[str, ...]
@@ -205,7 +205,7 @@ class Rule(Value):
     direction: str | None = None
     file_by: str | None = None
     message: str | None = None  # of MESSAGES
-    identity: tuple[KeyUse, ...] = ()  # of the message: the same at both of its ends
+    identity: tuple[KeyUse, ...] = ()  # of the message: the same at both ends
 
 
 class Stage(Value):
@@ -214,7 +214,7 @@ class Stage(Value):
     name: str
     sources: tuple[str, ...]
     targets: tuple[str, ...]
-    kind: str | None  # None: `wait` where it ends on another thread than it begins on, else `work`
+    kind: str | None  # None: `wait` if the stage ends on another thread than the first, else `work`
     behind: bool
     line: int
 
@@ -225,7 +225,7 @@ class Model(Value):
     name: str
     path: str
     title: str
-    text: str  # the TOML itself
+    text: str  # the TOML text
     description: str
     claims: list[str]
     claims_line: int
@@ -237,14 +237,14 @@ class Model(Value):
     bios: tuple[Bios, ...] = ()
     requests: tuple[Bios, ...] = ()
     facts: tuple[Fact, ...] = ()
-    preload: tuple[str, ...] = ()  # what `opline record` preloads into the command
+    preload: tuple[str, ...] = ()  # preloaded into the command by `opline record`
     probes: tuple[Probe, ...] = ()
-    probes_on_request: bool = False  # not placed unless that is asked for
-    earlier: Mapping[str, str] = {}  # globs of an earlier version's events, and the shipped model for these
-    broken_points: tuple[str, ...] = ()  # names of points that have mistakes of their own
+    probes_on_request: bool = False  # placed only on request
+    earlier: Mapping[str, str] = {}  # globs of an earlier version's events, with the shipped model for these events
+    broken_points: tuple[str, ...] = ()  # names of points with own mistakes
 
     def placed_probes(self, asked: bool) -> tuple[Probe, ...]:
-        """The probes that a recording places. ``asked``: it is to place those on request, too."""
+        """The probes of a recording. ``asked``: probes on request are wanted, too."""
         return self.probes if asked or not self.probes_on_request else ()
 
     def plan(self, match: str = "pointer") -> dict[str, Any]:
@@ -264,11 +264,10 @@ class Model(Value):
         stacks: Sequence[Mapping[str, Any]] = (),
         commands: Sequence[int] = (),
     ) -> str:
-        """The plan as the text that the core reads, with the maps of files that the trace comes with, the intervals in
-        which something is known to be missing, the processes that the recording is about, and its disks. ``population``
-        None: none is told, whatever the trace declares. ``commands``: the processes that the recorder forked.
-        ``of_cluster``: what the plan says of several hosts (`hosts`, `files`, `clock_bounds`, `absent`). ``stacks``:
-        what kernel stacks of the recording tell.
+        """The plan as text for the core, with the trace's maps of files, the intervals known to have losses, the
+        recorded processes, and the disks. ``population`` None: no processes, even if the trace declares some.
+        ``commands``: the processes forked by the recorder. ``of_cluster``: the plan's facts about several hosts
+        (`hosts`, `files`, `clock_bounds`, `absent`). ``stacks``: facts from the recording's kernel stacks.
         """
         plan = self.plan(match) | {"files": list(files), "lost": list(lost)} | table.providers()
         if population is None or population:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What is wrong with a model: takes a parsed ``Model``, gives ``Problem`` values.
+"""The problems of a model: takes a parsed ``Model``, gives ``Problem`` values.
 
-Errors make a model unusable. A warning can work but hardly does what its author wants; a note is worth a look.
+Errors make a model unusable. A model with a warning can work, but probably not as intended; a note is worth a look.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ OPENING = {"open", "open_or_work", "open_or_join"}
 JOINING = {"join", "open_or_join"}
 BEGINS = ("begin", "soft_begin")
 ENDS = ("end", "soft_end")
-BATCH_OWN = {"open", "open_or_work", "work", "close"}  # points that need no op
+BATCH_OWN = {"open", "open_or_work", "work", "close"}  # points without need of an op
 
 
 def check(model: Model, advice: bool = True) -> list[Problem]:
-    """Everything that can be said about a model without a trace, beyond what ``reader.parse`` found. Without ``advice``
-    what never is an error may be missing.
+    """All findings about a model without a trace, beyond the findings of ``reader.parse``. Without ``advice`` only
+    errors are complete.
     """
     problems: list[Problem] = []
     for part in (_keys, _facts, _names, _roles, _batches, _ios, _windows, _stages, _messages):
         problems.extend(part(model))
-    if advice and not model.broken_points:  # what a point with a mistake would mean is anybody's guess
+    if advice and not model.broken_points:  # the meaning of a point with a mistake is unclear
         for part in (_unused_keys, _threads, _unreachable, _claims, _block_events, lint_probes):
             problems.extend(part(model))
     return sorted(set(problems))
@@ -253,7 +253,7 @@ def _told(rule: Rule, ios: Ios) -> Iterator[Problem]:
 
 
 def _windows(model: Model) -> Iterator[Problem]:
-    """`io` says where bytes are in flight, or a sync waits: what ends has begun."""
+    """`io` marks bytes in flight, or the wait of a sync: every end needs a begin."""
     if model.broken_points:
         return
     for field in ("in_flight", "sync"):
@@ -264,7 +264,7 @@ def _windows(model: Model) -> Iterator[Problem]:
 
 
 def _messages(model: Model) -> Iterator[Problem]:
-    """Both ends of a message have its key, whatever host they are on."""
+    """Both ends of a message have the message's key, on any host."""
     scopes = {space.name: space.scope for space in model.keys}
     ends: dict[str, set[str]] = {}
     for rule in model.rules:
@@ -307,7 +307,7 @@ def _unreachable(model: Model) -> Iterator[Problem]:
     needs = [needed_fields(rule, fields) for rule, _ in flat]
     for i, (rule, event) in enumerate(flat):
         for j, (earlier, other) in enumerate(flat[:i]):
-            # A rule is passed over where the event lacks a field that it needs.
+            # A rule is skipped if the event lacks a needed field.
             if earlier.optional or any(_facts_of(earlier, fields)):
                 continue
             if needs[j] <= needs[i] and covers_glob(other, event) and _implied(earlier, rule):
@@ -319,7 +319,7 @@ def _unreachable(model: Model) -> Iterator[Problem]:
 
 def _claims(model: Model) -> Iterator[Problem]:
     for rule in model.rules:
-        if rule.mark:  # a better time for other points, which have one of their own without it
+        if rule.mark:  # a better time for other points, which have their own time without the mark
             continue
         for event in rule.events:
             if model.claims and not any(covers_glob(claim, event) for claim in model.claims):
@@ -334,12 +334,14 @@ def _block_events(model: Model) -> Iterator[Problem]:
 
 
 def _point_names(model: Model) -> dict[str, None]:
-    """Names that a stage can be cut at, with their placeholders."""
+    """Names where a stage can be cut, with placeholders."""
     return dict.fromkeys([rule.name for rule in model.rules] + list(model.broken_points))
 
 
 def _no_point(name: str, names: Collection[str]) -> str | None:
-    """Why no point is called so; None if one is, or can be once its placeholder is filled (``flag:{msg}``)."""
+    """The reason why no point has the name; None if a point has the name, perhaps after filling a placeholder
+    (``flag:{msg}``).
+    """
     if "{" in name:
         return "has a placeholder: write the name with the field's value in it"
     if name in names or any("{" in n and re.fullmatch(_as_regex(n), name) for n in names):
@@ -358,7 +360,7 @@ def _as_regex(name: str) -> str:
 
 
 def covers_glob(cover: str, event: str) -> bool:
-    """Whether ``cover`` matches every name that the glob ``event`` matches. May say no where the truth is yes."""
+    """Whether ``cover`` matches every name matched by the glob ``event``. May say no although the truth is yes."""
     if cover == event:
         return True
     if not re.search(r"[*?\[]", cover) or (re.search(r"[*?\[]", event) and re.search(r"[?\[]", cover)):
@@ -367,7 +369,7 @@ def covers_glob(cover: str, event: str) -> bool:
 
 
 def needed_fields(rule: Rule, fields: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
-    """The fields without which the core passes the rule over (an object, offset or length may be absent)."""
+    """The fields needed by the core, else the rule is skipped (object, offset and length may be absent)."""
     needed = {c.field for c in rule.when}
     for use in (*rule.key, *rule.bind, *rule.release, *rule.wait, *rule.meet, *rule.sole, *rule.identity):
         needed.update(f.partition("@")[0] for f in use.fields or fields.get(use.space, ()) if f != ALL)
@@ -384,7 +386,7 @@ def needed_fields(rule: Rule, fields: Mapping[str, tuple[str, ...]]) -> frozense
 
 
 def _facts_of(rule: Rule, fields: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
-    """The facts without which the core passes the rule over."""
+    """The facts needed by the core, else the rule is skipped."""
     for use in rule.key:
         yield from (fact for f in use.fields or fields.get(use.space, ()) if (fact := f.partition("@")[2]))
 

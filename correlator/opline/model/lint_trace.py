@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a trace says about a model: takes the model, the core's counters, the trace's events and their fields; gives
+"""A trace's findings about a model: takes the model, the core's counters, the trace's events and their fields; gives
 ``Problem`` values.
 """
 
@@ -24,14 +24,14 @@ def check_trace(
     events: Mapping[str, int],
     fields: Mapping[str, Collection[str]] | None = None,
 ) -> list[Problem]:
-    """What a trace says about the model.
+    """The findings of a trace about the model.
 
     ``core`` has the counters of a correlation: ``points``, a list of ``{name, seen, transitions}`` in the plan's order,
     and ``keys``, a list of ``{space, point, found, missed}``. ``events`` counts the trace's events by name, ``fields``
-    has those of some events.
+    has the fields of some events.
     """
     problems: list[Problem] = []
-    seen: dict[int, int] = {}  # by line: a rule with several events is seen if one of them is
+    seen: dict[int, int] = {}  # by line: a rule counts as seen with any of its events
     for (rule, _), point in zip(plan_rules(model), core["points"], strict=True):
         seen[rule.line] = seen.get(rule.line, 0) + int(point["seen"])
     points_seen = {rule.name for rule in model.rules if seen.get(rule.line)}
@@ -47,7 +47,7 @@ def check_trace(
     learning = {template(rule.name)[0] for rule in model.rules if len(rule.key) > 1} & finds
     for key in core["keys"]:
         found, missed, point = int(key["found"]), int(key["missed"]), str(key["point"])
-        # Where a point has several keys, one that is not known yet is learned from the one that is.
+        # For a point with several keys, an unknown key is learned from the known key.
         if missed and point not in learning:
             line = lines.get(point, 0)
             what = f"found no op in {missed} of {found + missed} events" if found else "never found an op"
@@ -60,14 +60,14 @@ def check_trace(
 
 
 def asked_fields(model: Model, events: Mapping[str, int]) -> list[str]:
-    """Of a trace's events those of which the model wants fields, the most frequent first."""
+    """The trace's events with fields wanted by the model, the most frequent first."""
     found = [e for e, n in events.items() if n and any(matches_any(e, rule.events) for rule in model.rules)]
     return sorted(found, key=lambda e: (-events[e], e))
 
 
 def _may_be_unseen(rule: Rule, points_seen: Collection[str], events: Mapping[str, int]) -> bool:
-    """Whether a program may go without the rule: its events were others of the point's rules, or the program names its
-    own points and has none.
+    """Whether a program may go without the rule: other events of the point's rules came, or the program names its own
+    points and has none.
     """
     if any(n and matches_any(event, rule.events) for event, n in events.items()):
         return rule.name in points_seen
@@ -75,7 +75,7 @@ def _may_be_unseen(rule: Rule, points_seen: Collection[str], events: Mapping[str
 
 
 def _lacks_field(model: Model, rule: Rule, fields: Mapping[str, Collection[str]]) -> tuple[str, list[str]] | None:
-    """An event of the rule, and what the rule needs and the event does not have; None: the events have all."""
+    """An event of the rule, and the needed fields missing in the event; None: no field is missing."""
     needed = needed_fields(rule, {space.name: space.fields for space in model.keys})
     for event in sorted(fields):
         if matches_any(event, rule.events) and (lacking := sorted(needed - set(fields[event]))):
@@ -97,7 +97,7 @@ def _why_unseen(model: Model, rule: Rule, events: Mapping[str, int], fields: Map
 
 
 def _no_such_field(rule: Rule, fields: Mapping[str, Collection[str]]) -> Iterator[Problem]:
-    """Fields that an event may lack: then the op has no object, and no bytes."""
+    """Optional fields of an event: without these the op has no object and no bytes."""
     wanted = [f for f in (rule.object, rule.offset, rule.length, rule.file_by) if f is not None]
     wanted += [field for _, field in rule.batch_says]
     mine = {event: there for event, there in fields.items() if matches_any(event, rule.events)}
@@ -105,7 +105,7 @@ def _no_such_field(rule: Rule, fields: Mapping[str, Collection[str]]) -> Iterato
         if mine and not any(field in there for there in mine.values()):
             event = min(mine)
             meant = _meant(field, mine[event])
-            # A model for several tracers names what one of them has.
+            # A model for several tracers names fields of only one tracer.
             yield about(rule, "warning" if "mean" in meant else "note", f"{event} has no field `{field}`{meant}")
 
 
@@ -117,6 +117,6 @@ def _meant(field: str, there: Collection[str]) -> str:
 
 
 def unclaimed_events(model: Model, events: Mapping[str, int]) -> dict[str, int]:
-    """Of the events of a trace (name → count) those that the model claims, has no point for and does not ignore."""
+    """The trace's events (name → count) claimed by the model, without a point and not ignored."""
     globs = [event for rule in model.rules for event in rule.events] + list(model.ignore)
     return {e: n for e, n in events.items() if n and matches_any(e, model.claims) and not matches_any(e, globs)}

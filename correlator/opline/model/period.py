@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A model of one line, `--period BEGIN,END[,KEY]`: an op lasts from one event to another one.
+"""A model of one line, `--period BEGIN,END[,KEY]`: an op lasts from one event to another event.
 
-Without KEY both are passed by the same thread. KEY is a field that both events have (several: joined by `+`); equal
-values are the same op inside a process, those of kernel events everywhere.
+Without KEY both events are on the same thread. KEY is a common field of both events (several: joined by `+`); equal
+values are the same op inside a process, for kernel events on the whole machine.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _FIELDS = re.compile(r"\w+(?:\+\w+)*")
 
 
 def period_text(written: str) -> str:
-    """The TOML of a period's model. Raises ValueError, with what is wanted."""
+    """The TOML of a period's model. Raises ValueError, with the expected form."""
     begin, comma, rest = written.partition(",")
     end, with_key, key = rest.partition(",")
     if not (comma and _EVENT.fullmatch(begin) and _EVENT.fullmatch(end) and begin != end):

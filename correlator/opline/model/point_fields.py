@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The fields of a model's point: what reads one of them is here, ``reader.py`` makes the point of them."""
+"""The fields of a model's point: read here; ``reader.py`` makes the point from the fields."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _KEY_USE = re.compile(r"\s*+([^\s()]++)\s*+(?:\(([^()]*+)\))?\s*+")
 
 
 class PointFields(Fields):
-    """What a point may have, and the tables that say something for several points."""
+    """The fields of a point, and the tables valid for several points."""
 
     def __init__(self, document: Mapping[str, Any], places: Mapping[Path, Place]) -> None:
         super().__init__(document, places)
-        self.used: set[tuple[str, str]] = set()  # names in tables that hold for several points
+        self.used: set[tuple[str, str]] = set()  # names in tables valid for several points
         self.ignored: list[int] = []  # lines of points with words that opline no longer reads
 
     groups: Mapping[str, tuple[str, ...]]
@@ -50,7 +50,7 @@ class PointFields(Fields):
     point_names: set[str]
 
     def with_defaults(self, events: tuple[str, ...], value: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The point's own fields, and those of all ``[defaults]`` that hold for all of its events."""
+        """The point's own fields, and the fields of all ``[defaults]`` valid for all of its events."""
         for glob, fields in reversed(self.defaults):
             if events and all(fnmatch.fnmatchcase(event, glob) for event in events):
                 self.used.add(("defaults", glob))
@@ -58,13 +58,13 @@ class PointFields(Fields):
         return value
 
     def part(self, path: Path, field: str, value: Mapping[str, Any]) -> tuple[Path, Mapping[str, Any]]:
-        """A table of a point's, with its place."""
+        """A table of a point, with the table's place."""
         found = self.typed(path, field, value, dict, f"a table with {', '.join(PARTS[field])}") or {}
         self.known((*path, field), found, PARTS[field], f"`{field}`")
         return (*path, field), found
 
     def by_name(self, parts: Mapping[str, tuple[Path, Mapping[str, Any]]]) -> dict[str, Any]:
-        """What is read by its name alone (language.py). ``parts``: the point itself and its tables, with places."""
+        """The fields read by name alone (language.py). ``parts``: the point itself and its tables, with places."""
         path, value = parts[""]
         found: dict[str, Any] = {f: bool(self.typed(path, f, value, bool, "true or false")) for f in FLAGS}
         for field, part in TEXTS.items():
@@ -80,7 +80,7 @@ class PointFields(Fields):
         return found
 
     def role(self, path: Path, value: Mapping[str, Any]) -> tuple[str | None, tuple[str, ...]]:
-        """The role in the plan's word, and of an end the classes that it is for."""
+        """The role in the plan's word, and for an end the classes ended."""
         written = value.get("role")
         if not isinstance(written, dict):
             word = self.word(path, "role", value, tuple(ROLES))
@@ -93,7 +93,7 @@ class PointFields(Fields):
         return ROLES[word], self.texts(here, word, written)
 
     def points_of(self, path: Path, field: str, value: Mapping[str, Any]) -> tuple[str, ...]:
-        """Names of points; a group's stands for all of its."""
+        """Names of points; a group's name stands for all points of the group."""
         named = self.texts(path, field, value)
         self.used |= {("groups", name) for name in named}
         return tuple(dict.fromkeys(point for name in named for point in self.groups.get(name, (name,))))
@@ -128,7 +128,7 @@ class PointFields(Fields):
         return tuple(uses)
 
     def batch(self, path: Path, value: Mapping[str, Any]) -> tuple[str | None, str | None, tuple[tuple[str, str], ...]]:
-        """What the point does, for which batch, and the fields that say more of it."""
+        """The point's act on a batch, the batch, and the fields with more facts."""
         nothing = None, None, ()
         written = value.get("batch")
         if written is None:
@@ -157,7 +157,7 @@ class PointFields(Fields):
         )
 
     def message(self, path: Path, value: Mapping[str, Any]) -> tuple[str | None, tuple[KeyUse, ...]]:
-        """What the point does to a message, and the key that is the message's identity, where one is named."""
+        """The point's act on a message, and the key of the message's identity, if named."""
         written = value.get("message")
         if not isinstance(written, dict):
             return (None if written is None else self.word(path, "message", value, MESSAGES)), ()
@@ -172,7 +172,7 @@ class PointFields(Fields):
         return word, uses
 
     def quorum(self, path: Path, value: Mapping[str, Any]) -> int | None:
-        """How many children the op waits for at this point."""
+        """The number of children awaited by the op at this point."""
         found: int | None = self.typed(path, "quorum", value, int, "an integer")
         if found is not None and (found < 1 or "after" not in value):
             self.error((*path, "quorum"), "`quorum`: how many children of `after` are waited for: 1 or more")

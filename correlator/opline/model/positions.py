@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Where things stand in a TOML text: takes a text that tomllib has accepted, gives the line of every key and element.
+"""The lines of the parts of a TOML text: takes a text accepted by tomllib, gives the line of every key and element.
 
 tomllib keeps no positions, and a mistake without a line number is hard to find. The text is known to be valid here, so
-it is enough to tell strings, comments, brackets and words apart; a property test holds it against tomllib's result.
+a distinction of strings, comments, brackets and words is enough; a property test compares with tomllib's result.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 
 Path = tuple[str | int, ...]
 
-# a bracket, sign or line's end; strings, the longer quotes first; a comment; a word, which is a key's or a value's part
+# a bracket, sign or line's end; strings, the longer quotes first; a comment; a word, part of a key or a value
 _TOKEN = re.compile(
     r"""[\n\[\]{},=]|"{3}(?:\\.|[^\\])*?"{3,5}(?!")|'{3}.*?'{3,5}(?!')|"(?:\\.|[^"\\\n])*"|'[^'\n]*'"""
     r"""|\#[^\n]*|[^\s"'\#,.=\[\]{}]+""",
@@ -22,7 +22,7 @@ _ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", '"': '"', "\\
 
 
 class Place:
-    """Where a value was written: its line from 1, its ordinal in the text, and whether it is an inline table."""
+    """The place of a value: its line from 1, its ordinal in the text, and whether the value is an inline table."""
 
     __slots__ = ("inline", "line", "order")
 
@@ -33,9 +33,9 @@ class Place:
 
 
 def positions(text: str) -> dict[Path, Place]:
-    """The place of every table, key and list element of a valid TOML text, by its path from the root.
+    """The place of every table, key and list element of a valid TOML text, by the path from the root.
 
-    A table that several headers add to has the place of the first.
+    A table extended by several headers has the place of the first.
     """
     scan = _Scan()
     for found in _TOKEN.finditer(text.replace("\r\n", "\n")):
@@ -52,25 +52,26 @@ def positions(text: str) -> dict[Path, Place]:
 
 
 class _Scan:
-    """What has been met; ``take`` gets the next token, and is one of the methods behind it."""
+    """The state of the scan; ``take`` gets the next token, and is one of the methods below."""
 
     def __init__(self) -> None:
         self.places: dict[Path, Place] = {}
         self.line = 1
         self.take = self.key
-        self.path: Path = ()  # of the table that keys belong to, or of the value that comes next
+        self.path: Path = ()  # of the table of the following keys, or of the next value
         self.table: Path = ()  # the last header's
-        self.parts: list[str] = []  # of the key that is being read
-        self.brackets = 0  # of the header that is being read
+        self.parts: list[str] = []  # of the current key
+        self.brackets = 0  # of the current header
         self.lengths: dict[Path, int] = {}  # of arrays of tables
-        self.inside: list[tuple[Path, int]] = []  # inline tables (-1) and arrays (their elements so far) around
+        # the surrounding inline tables (-1) and arrays (number of elements so far)
+        self.inside: list[tuple[Path, int]] = []
 
     def note(self, path: Path, inline: bool = False) -> None:
         if path not in self.places:
             self.places[path] = Place(self.line, len(self.places), inline)
 
     def key(self, token: str) -> None:
-        """A key, up to its `=`; a header; or the end of an inline table."""
+        """A key, up to the `=`; a header; or the end of an inline table."""
         if token == "=":
             self.path = self.inside[-1][0] if self.inside else self.table
             for part in self.parts:
@@ -134,7 +135,7 @@ class _Scan:
         self.take = self.rest
 
     def rest(self, token: str) -> None:
-        """What is left of a value, up to a comma or a bracket, or to the line's end."""
+        """The rest of a value, up to a comma or a bracket, or to the line's end."""
         if token == ",":
             self.take = self.key if self.inside[-1][1] < 0 else self.element
         elif token in ("]", "}"):
@@ -142,7 +143,7 @@ class _Scan:
 
 
 def _text(token: str) -> str:
-    """A key's part without its quotes."""
+    """A key's part without quotes."""
     if token[0] not in "\"'":
         return token
     inner = token[1:-1]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The table ``[probes]`` of a model: places in programs that were built without tracepoints, and what a hit tells.
+"""The table ``[probes]`` of a model: places in programs built without tracepoints, and the data of a hit.
 
-Takes what the TOML reader has; gives ``Probe`` values, and says every mistake with its line. Whether the program has
-such a place is known where it is recorded (``opline.capture.probes.declared``).
+Takes the TOML reader's values; gives ``Probe`` values, and reports every mistake with its line. Whether the program has
+such a place is known only at the recording (``opline.capture.probes.declared``).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .positions import Path
 
     class _Reader(Protocol):
-        """What this needs of the model's reader."""
+        """The needed part of the model's reader."""
 
         def line(self, path: Path) -> int: ...
         def error(self, path: Path, message: str) -> None: ...
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         def typed(self, path: Path, field: str, table: Mapping[str, Any], kind: type[Any], wanted: str) -> Any: ...
 
 
-#: Where a variable is in builds that are known, and by which function's code it is found in others.
+#: A variable's place in known builds, and the function whose code tells the place in other builds.
 _Variables: TypeAlias = "dict[str, tuple[tuple[tuple[str, int], ...], tuple[str, int] | None]]"
 
 KINDS = ("usdt", "function", "return", "tracepoint")  # the last is in the kernel, of no program
@@ -52,7 +52,7 @@ _PATH = re.compile(
     rf"(?P<offsets>(?:->-?{_NUMBER})*)",
     re.ASCII,
 )
-# such a one, what is added to it, and a type; of a text where its length is
+# a path, an added number, and a type; for a text the place of its length
 _VALUE = re.compile(
     rf"(?P<path>[^:\[+]+?)(?P<plus>(?<!>)[+-]{_NUMBER})?"
     r"(?::(?P<type>[us](?:8|16|32|64)|text(?P<bytes>\d+)(?:\[(?P<length>[^\[\]]+)\])?))?",
@@ -67,18 +67,18 @@ _WANTED = (
     "argN, ret, %REGISTER or @VARIABLE, then ->OFFSET to follow an address, then +N or -N, then :TYPE (u8 ... s64, "
     "textN, textN[LENGTH])"
 )
-_CONTEXT = {"vpid", "vtid", "procname"}  # what every hit tells besides
+_CONTEXT = {"vpid", "vtid", "procname"}  # further data of every hit
 _OURS = ("block", "syscall", "sched", *table.relayed())  # providers of opline's own collectors
 
 
 class ProbeField(Value):
-    """A field of a hit. ``argument``: 1 is the first, 0 what a function returns. ``offsets``: each is added to the
-    address before, and what lies there is the next one; what lies at the last is the value. ``type`` is empty (as the
-    place has it), ``u8`` to ``s64``, or ``text``, then of ``bytes`` with its NUL. ``variable``: it begins with the
-    address of that variable of the program instead, ``builds``: where that is in builds that do not name it.
-    ``register``: with what is in that register of the processor. ``plus`` is added to what was found, before it is
-    taken as its type. ``length``: where the length of a text is that does not end with a NUL. ``compared``: of a
-    variable the function that compares a member of it, and how far behind its begin that is.
+    """A field of a hit. ``argument``: 1 is the first, 0 the return value. ``offsets``: each offset is added to the
+    address before, and the contents there are the next address; the contents at the last address are the value.
+    ``type``: empty (as at the place), ``u8`` to ``s64``, or ``text``, then of ``bytes`` with the NUL. ``variable``:
+    begins with the address of the program's variable instead, ``builds``: the variable's place in builds without its
+    name. ``register``: begins with the contents of the processor's register. ``plus``: added to the result, before the
+    type is applied. ``length``: the place of the length of a text without a NUL. ``compared``: for a variable, the
+    function that compares a member of the variable, and the member's distance from the begin.
     """
 
     name: str
@@ -94,12 +94,12 @@ class ProbeField(Value):
     compared: tuple[str, int] | None = None
 
     def paths(self) -> tuple[ProbeField, ...]:
-        """Itself, and what its length is."""
+        """The field, and the field of its length."""
         return (self,) if self.length is None else (self, self.length)
 
 
 class Probe(Value):
-    """A declared probe: ``event`` is what its hits are called, ``target`` what is probed in ``program`` (empty: in the
+    """A declared probe: ``event`` is the name of its hits, ``target`` the probed place in ``program`` (empty: in the
     kernel).
     """
 
@@ -111,16 +111,16 @@ class Probe(Value):
     line: int
 
 
-_TABLE_FIELDS = ("program", "variables", "on_request")  # what is no probe
+_TABLE_FIELDS = ("program", "variables", "on_request")  # names of non-probes
 
 
 def on_request(reader: _Reader) -> bool:
-    """Are the model's probes placed only where that is asked for?"""
+    """Whether the model's probes are placed only on request."""
     return bool(reader.typed(("probes",), "on_request", reader.table((), "probes"), bool, "true or false"))
 
 
 def read_probes(reader: _Reader) -> Iterator[Probe]:
-    """The probes of a model that are well declared; the others are errors."""
+    """The correctly declared probes of a model; the others are errors."""
     table = reader.table((), "probes")
     program = reader.text(("probes",), "program", table)
     variables = _variables(reader, table)
@@ -134,8 +134,8 @@ def read_probes(reader: _Reader) -> Iterator[Probe]:
 
 
 def _variables(reader: _Reader, table: Mapping[str, Any]) -> _Variables:
-    """Where variables are in builds whose files do not name them: by the build's ID, as ``readelf -n`` has it, or by
-    what a function's code does.
+    """Places of variables in builds whose files have no names: by the build's ID, as printed by ``readelf -n``, or by
+    the code of a function.
     """
     found: _Variables = {}
     for name, written in (reader.typed(("probes",), "variables", table, dict, "a table") or {}).items():
@@ -211,7 +211,7 @@ def _fields(
 
 
 def _field(kind: str, variables: _Variables, field: str, text: object) -> ProbeField:
-    """A field as it is written. Raises ValueError: what is wrong; without words: it is no value."""
+    """A field from its text. Raises ValueError with the mistake; without a text: no value at all."""
     found = _VALUE.fullmatch(text) if isinstance(text, str) else None
     path = _PATH.fullmatch(found["path"]) if found else None
     length = _PATH.fullmatch(found["length"]) if found and found["length"] else None
@@ -240,7 +240,7 @@ def _part(
 
 
 def _wrong(kind: str, found: re.Match[str], text: bool) -> str | None:
-    """What is wrong with a value at a probe of that kind; None: nothing. ``text``: it is a text's address."""
+    """The mistake of a value at a probe of this kind; None: none. ``text``: the value is a text's address."""
     if found["variable"] and not found["offsets"] and not text:
         return f"{found['base']} is an address: what is there is {found['base']}->0"
     if found["register"] and (kind not in ("function", "return") or found["register"] not in REGISTERS):
@@ -257,7 +257,7 @@ def _wrong(kind: str, found: re.Match[str], text: bool) -> str | None:
 
 
 def probe_text(probe: Probe, program: str = "") -> str:
-    """The line that declares a probe. ``program``: what the table says for all."""
+    """The line that declares a probe. ``program``: the table's program for all probes."""
     said = [f"{probe.kind} = {_quoted(probe.target)}"]
     if probe.program != program:
         said.append(f"program = {_quoted(probe.program)}")
@@ -283,7 +283,7 @@ def _quoted(text: str) -> str:
 
 
 def lint_probes(model: Model) -> Iterator[Problem]:
-    """Points of events that no probe makes, probes that are no point's, fields that a hit does not tell."""
+    """Points of events without a probe, probes without a point, fields missing in a hit."""
     import difflib
 
     from .language import Problem
@@ -307,7 +307,7 @@ def lint_probes(model: Model) -> Iterator[Problem]:
 
 
 def lttng_claims(model: Model) -> list[str]:
-    """The claims that LTTng is asked for: without those that only probes answer."""
+    """The claims for LTTng: without the claims of probes alone."""
     events = [probe.event for probe in model.probes]
     others = [event for rule in model.rules for event in rule.events if event not in events]
     return [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads an op model: takes the text of a TOML file, gives a typed ``Model`` and every mistake in it with its line."""
+"""Reads an op model: takes the text of a TOML file, gives a typed ``Model`` and every mistake with its line."""
 
 from __future__ import annotations
 
@@ -44,13 +44,16 @@ _TOML_PLACE = r" \(at (?:line (\d+), column \d+|end of document)\)$"
 
 
 def parse(text: str, name: str, path: str) -> tuple[Model, list[Problem]]:
-    """Parse a model. The problems are sorted by line; with an error among them the model is what could be read."""
-    import tomllib  # a run has been correlated: what reads one parses no model
+    """Parse a model. The problems are sorted by line; with an error among the problems the model has only the readable
+    part.
+    """
+    import tomllib  # a run has been correlated: readers of a run parse no model
 
     try:
         document = tomllib.loads(text)
         places = positions(text)
-    except ValueError as error:  # TOMLDecodeError is one; an integer of thousands of digits is another
+    # TOMLDecodeError is a ValueError; so is the error for an integer of thousands of digits
+    except ValueError as error:
         message = str(error)
         found = re.search(_TOML_PLACE, message)
         last = text.count("\n") + 1
@@ -129,7 +132,7 @@ class _Reader(PointFields):
             self.error(("version",), f"`version = {found}`: this opline reads {VERSION}")
 
     def unused(self) -> None:
-        """What is said for several points, and holds for none; a group with a point's name."""
+        """Facts for several points that hold for none; a group with a point's name."""
         names = self.point_names
         for table, known in (("groups", self.groups), ("defaults", dict(self.defaults)), ("batches", self.own_batches)):
             for name in known:
@@ -165,7 +168,7 @@ class _Reader(PointFields):
             yield KeySpace(name, fields, scope, self.line(path), by_order, carries)
 
     def read_defaults(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Event globs, and what their points have if they say nothing else."""
+        """Event globs, and the default fields of their points."""
         for glob, value in self.table((), "defaults").items():
             path: Path = ("defaults", glob)
             if not isinstance(value, dict):
@@ -176,7 +179,7 @@ class _Reader(PointFields):
                 yield glob, value
 
     def read_batches(self) -> Iterator[str]:
-        """Those that nothing opens: what works for one or joins one does."""
+        """Batches without an opening point: opened by work or by a join."""
         for name, value in self.table((), "batches").items():
             path: Path = ("batches", name)
             if not isinstance(value, dict):
@@ -321,7 +324,7 @@ class _Reader(PointFields):
                 yield Stage(name, *ends, kind, behind, self.line(here))
 
     def own_ios(self, table: str) -> tuple[Bios, ...]:
-        """A table, or several, of which the first that a thread fits counts."""
+        """A table, or several tables; the first table that fits a thread counts."""
         written = self.document.get(table)
         if isinstance(written, list) and written and all(isinstance(group, dict) for group in written):
             return tuple(self.own_group(table, group) for group in written)

@@ -35,7 +35,7 @@ from opline.capture.recorder.measure import measure
 from opline.capture.recorder.options import Options, check_subbuf, find_command
 from opline.capture.recorder.sources import Sources, nothing_left
 from opline.capture.recorder.supervisor import Limits, Supervisor
-from opline.capture.sources import blocksource, preload
+from opline.capture.sources import blocksource
 from opline.capture.sources.shims import shims
 from opline.errors import OplineError
 from opline.folder import TRACERS, Folder, sync_tree

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import quopri
@@ -212,8 +213,11 @@ def test_an_event_on_several_lines_is_read_as_on_one(
     shown = []
     for path in (whole, broken):
         assert main(["requests", str(path), "--csv"]) == 0
-        shown.append(capfd.readouterr())
-    assert shown[0].out == shown[1].out and shown[0].err == shown[1].err.replace("broken.txt", "whole.txt")
+        said = capfd.readouterr()
+        # A name in brackets that is broken may have had a blank there.
+        rows_of = [{**row, "comm": row["comm"].replace(" ", "")} for row in csv.DictReader(said.out.splitlines())]
+        shown.append((rows_of, said.err.replace("broken.txt", "whole.txt")))
+    assert shown[0] == shown[1] and len(shown[0][0]) > 5
 
 
 def test_lines_that_are_cut_off_are_not_read_with_the_digits_that_are_left(tmp_path: Path, capfd: Captured) -> None:

@@ -92,7 +92,10 @@ def without(columns: tuple[int, ...]) -> str:
     return "".join(" ".join(w for n, w in enumerate(words) if n not in columns) + "\n" for words in lines)
 
 
-@pytest.mark.parametrize("text", [BLKPARSE, without(()), without((2,)), without((1, 2)), without((1, 2, 4))])
+TABS = without(()).replace(" ", "\t")
+
+
+@pytest.mark.parametrize("text", [BLKPARSE, TABS, without(()), without((2,)), without((1, 2)), without((1, 2, 4))])
 def test_blkparse(text: str, tmp_path: Path, capfd: Captured) -> None:
     path = tmp_path / "a.txt"
     path.write_text(text)

@@ -46,8 +46,13 @@ _EVENTS = {
 _NOT_OF_REQUESTS = frozenset(("P", "U", "UT", "S", "m", "N"))  # plugs, timers, messages
 
 
+def _with_blanks(line: str) -> str:
+    """A line that came through a table has tabs."""
+    return line.replace("\t", " ")
+
+
 def _is_action(line: str) -> bool:
-    found = _LINE.fullmatch(line)
+    found = _LINE.fullmatch(_with_blanks(line))
     return found is not None and found["action"] in _EVENTS
 
 
@@ -58,7 +63,7 @@ def probe(head: Head) -> int:
 
 def names(head: Head) -> set[str]:
     """Of the actions."""
-    lines = (_LINE.fullmatch(line) for line in head.lines)
+    lines = (_LINE.fullmatch(_with_blanks(line)) for line in head.lines)
     return {_EVENTS[found["action"]] for found in lines if found and found["action"] in _EVENTS}
 
 
@@ -88,6 +93,7 @@ class BlkparseReader(EventsReader):
         issuing: set[int] = set()
         for number, line in lines_of(file):
             yield None
+            line = _with_blanks(line)
             found = _LINE.fullmatch(line)
             if found is None or found["action"] not in _EVENTS:
                 other = found or _OTHER.fullmatch(line)

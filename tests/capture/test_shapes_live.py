@@ -19,6 +19,8 @@ from tests.lib.recorded import LAB
 from tests.lib.recorder import status, wait_for
 from tests.lib.shapes import CONTAINER, COUNT, SHAPES, OfOpline, Shape, check, rows
 
+from opline.capture.lttng import application
+
 OPLINE = str(Path(sys.executable).with_name("opline"))
 LINUX = tuple(int(number) for number in os.uname().release.split("-")[0].split(".")[:2])
 CLOCK = ["unshare", "--time", "--monotonic", "1000", "--fork"]
@@ -56,6 +58,22 @@ def test_the_same_ops_stages_and_links(
         done = subprocess.run(argv, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, env=env)
     assert status(done) == 0, done.stderr
     check(opline, run, shape, [dev_of(disk) for disk in disks])
+
+
+@pytest.mark.parametrize("around", [[], CLOCK], ids=["same clock", "another clock"])
+def test_a_running_application_with_another_clock_is_a_warning(around: list[str]) -> None:
+    """LTTng-UST has read that clock since it started: nothing can change it from outside."""
+    program = (
+        "import ctypes, os, sys; ctypes.CDLL('liblttng-ust.so.1'); print(os.getpid(), flush=True); sys.stdin.read()"
+    )
+    argv = [*around, sys.executable, "-c", program]
+    env = {**os.environ, "LTTNG_UST_REGISTER_TIMEOUT": "0"}
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env) as process:
+        assert process.stdout is not None
+        pid = int(process.stdout.readline())
+        said = application.warnings(["opline:*"], None, [pid])
+        process.communicate()
+    assert ["another time namespace" in line for line in said] == ([True, False] if around else [False])
 
 
 def test_applications_in_other_containers(lab: Path, disks: tuple[str, str], opline: OfOpline, tmp_path: Path) -> None:

@@ -71,8 +71,8 @@ def for_all_users(library: Path) -> Path | None:
 
 def warnings(events: Collection[str], program: str | None, pids: Iterable[int]) -> list[str]:
     """What is said before it begins: of a command whose privileges keep the library out (ld.so(8), secure-execution
-    mode), and of processes that run already with LTTng-UST and without what tells it of forks. ``events``: of
-    applications that are recorded; without any nothing is said.
+    mode), and of processes that run already with LTTng-UST, without what tells LTTng-UST of forks, or with another
+    clock. ``events``: of applications that are recorded; without any nothing is said.
     """
     found: list[str] = []
     if not events:
@@ -85,12 +85,30 @@ def warnings(events: Collection[str], program: str | None, pids: Iterable[int]) 
             name = Path(f"/proc/{pid}/comm").read_text().strip()
         except OSError:
             continue
-        if _TRACER.search(maps) and not _TOLD_OF_FORKS.search(maps):
+        if not _TRACER.search(maps):
+            continue
+        if LIBRARY.name not in maps and _has_another_clock(pid):
+            found.append(
+                f"process {pid} ({name}) runs in another time namespace: its events have that clock, so their times are "
+                "wrong here, and its ops have no block requests; start it with opline record"
+            )
+        if not _TOLD_OF_FORKS.search(maps):
             found.append(
                 f"process {pid} ({name}) runs without liblttng-ust-fork: {_HINT}; start it with opline record, or with "
                 "LD_PRELOAD=liblttng-ust-fork.so.1"
             )
     return found
+
+
+def _has_another_clock(pid: int) -> bool:
+    """Whether CLOCK_MONOTONIC of a process and of this one differ: time_namespaces(7)."""
+    process = Path(f"/proc/{pid}")
+    try:
+        if (process / "ns/time").readlink() == Path("/proc/self/ns/time").readlink():
+            return False
+    except OSError:
+        return False
+    return clock_offset_ns(process / "timens_offsets") != clock_offset_ns()
 
 
 def _gains_privileges(program: Path) -> bool:

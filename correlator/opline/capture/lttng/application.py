@@ -89,8 +89,8 @@ def warnings(events: Collection[str], program: str | None, pids: Iterable[int]) 
             continue
         if LIBRARY.name not in maps and _has_another_clock(pid):
             found.append(
-                f"process {pid} ({name}) runs in another time namespace: the times of its events are wrong here, and its "
-                "ops have no block requests; start it with opline record"
+                f"process {pid} ({name}) runs in another time namespace: the times of its events are wrong here, and "
+                "its ops have no block requests; start it with opline record"
             )
         if not _TOLD_OF_FORKS.search(maps):
             found.append(

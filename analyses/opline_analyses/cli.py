@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The command line: `opline COMMAND ...`.
 
-Commands are imported when they are used. Standard output is data, standard error is talk. Exit status: 0 fine, 1
-failed, 2 usage, 3 losses above --max-loss, 128 + n ended by signal n (Ctrl-C: 130). Only `main` catches OplineError.
+Commands are imported on use. Standard output is data, standard error is talk. Exit status: 0 fine, 1 failed, 2 usage, 3
+losses above --max-loss, 128 + n ended by signal n (Ctrl-C: 130). Only `main` catches OplineError.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from typing import NoReturn, Protocol
 
     class Command(Protocol):
-        """What a file in `commands` has."""
+        """The parts of a file in `commands`."""
 
         NAME: str
         HELP: str
@@ -64,8 +64,8 @@ def parser_of(name: str) -> argparse.ArgumentParser:
 
 
 def parser_for(command: Command) -> argparse.ArgumentParser:
-    """The parser of a command that has been loaded."""
-    import argparse  # not at the top: what it makes comes after program() has put the garbage collector off
+    """The parser of a loaded command."""
+    import argparse  # not at the top: argparse's objects come after program() has delayed the garbage collector
 
     from opline_analyses.pages.help_format import HelpFormat
 
@@ -79,7 +79,8 @@ def parser_for(command: Command) -> argparse.ArgumentParser:
         prog=f"opline {command.NAME}",
         description=command.HELP[0].upper() + command.HELP[1:] + ".",
         epilog=getattr(command, "EXAMPLES", None),
-        # add_argument() tries each metavar with it: one without a width asks for the terminal's, which takes shutil
+        # add_argument() tries each metavar with the formatter: without a width, the formatter asks for the terminal's
+        # width by shutil
         formatter_class=partial(HelpFormat, width=80),
         allow_abbrev=False,
     )
@@ -91,7 +92,7 @@ def parser_for(command: Command) -> argparse.ArgumentParser:
 
 
 def _wrong_use(message: str, options: Iterable[str]) -> str:
-    """argparse's sentence; of an option that is not there the one that may be meant."""
+    """argparse's sentence; for an unknown option with the probable option."""
     import re
     from difflib import get_close_matches
 
@@ -112,11 +113,11 @@ def version() -> str:
 
 
 def _nowhere(_argv: Sequence[str]) -> None:
-    """The route of a command that is one."""
+    """The route of a command that stands for others."""
 
 
 def _help(name: str) -> int:
-    """`opline help NAME`: the manual of a command on a terminal, its help elsewhere; `all`: the list of commands."""
+    """`opline help NAME`: the manual of a command on a terminal, the help elsewhere; `all`: the list of commands."""
     if name not in modules():
         if name not in ("", "all"):
             return _no_command(name)
@@ -132,7 +133,7 @@ def _help(name: str) -> int:
 
 
 def _no_command(name: str) -> int:
-    """Says which command may be meant."""
+    """Reports an unknown command, with the probable command."""
     from difflib import get_close_matches
 
     near = get_close_matches(name, modules(), 3)
@@ -143,7 +144,7 @@ def _no_command(name: str) -> int:
 
 
 def _dispatch(argv: Sequence[str]) -> int:
-    if argv and argv[0] == "--verbose":  # before the command as after it
+    if argv and argv[0] == "--verbose":  # before the command as well as after
         argv = [argv[1], argv[0], *argv[2:]] if len(argv) > 1 else []
     if not argv:
         sys.stderr.write(questions())
@@ -161,11 +162,11 @@ def _dispatch(argv: Sequence[str]) -> int:
     if name not in modules():
         return _no_command(name)
     command = load(name)
-    if (there := getattr(command, "route", _nowhere)(argv[1:])) is not None:  # a word that stands for several commands
+    if (there := getattr(command, "route", _nowhere)(argv[1:])) is not None:  # a word for several commands
         name, words = there
         argv = [name, *words]
         command = load(name)
-    rewritten = getattr(command, "arguments", list)(argv[1:])  # what argparse can't be told
+    rewritten = getattr(command, "arguments", list)(argv[1:])  # arguments beyond argparse's abilities
     if chosen := getattr(command, "chosen", None):  # a command of two words
         command, rewritten = chosen(rewritten)
         parser = parser_for(command)
@@ -188,7 +189,7 @@ def _dispatch(argv: Sequence[str]) -> int:
 
 
 def _check_files(args: argparse.Namespace) -> None:
-    """What is read stays as it is. Raises UsageError."""
+    """Protects the inputs from being overwritten. Raises UsageError."""
     given = vars(args)
     written = [given[name] for name in _WRITTEN if given.get(name) is not None]
     if written:
@@ -227,12 +228,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
             mapped.check()
         except BaseException:
-            if interrupts.taken() is not None:  # whatever somebody else has made of it
+            if interrupts.taken() is not None:  # whatever other code has made of the signal
                 raise KeyboardInterrupt from None
             raise
     except Exception as error:
         if not memory.ran_out(error):
-            return _told(mapped.error() or error)  # whatever was made of the zeros in a file
+            return _told(mapped.error() or error)  # whatever the command made of the zeros in a file
         talk("out of memory. Take a part of the run (--since, --until, --slowest), or allow more (`ulimit -v`).")
         return 1
     except KeyboardInterrupt:
@@ -244,27 +245,27 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _told(failure: Exception) -> int:
-    """Says what has gone wrong; the exit status."""
+    """Reports a failure; returns the exit status."""
     try:
         raise failure
     except OplineError as error:
         talk(*error.lines)
         return error.exit_code
     except BrokenPipeError:
-        # The reader (head, less) has gone. Python would complain again when it flushes at exit.
+        # The reader (head, less) has gone. Python would complain again at the flush on exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:  # a full disk, a file that may not be read
+    except OSError as error:  # a full disk, a file without permission to read
         what = error.filename
         if what is None and not _is_somewhere():
             talk("The current directory does not exist any more: change to another one.")
             return 1
         if what is None:
             what = "Cannot write the output"
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left can't be written either
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the rest cannot be written either
         talk(f"{what}: {error.strerror or error}")
         return 1
-    except Exception as error:  # a fault of ours: still one line, and a way to see more
+    except Exception as error:  # an error of opline: still one line, and a way to see more
         from opline_analyses.base.extras import missing_extra
 
         if (line := missing_extra(error)) is not None:
@@ -289,8 +290,8 @@ def _is_somewhere() -> bool:
 
 
 def _closed_are_opened() -> None:
-    """Standard streams that were closed: no file that is opened later gets their numbers, reading finds nothing,
-    writing to standard output fails (exit status 1), and what is said on standard error goes nowhere.
+    """Opens closed standard streams: no later file gets their numbers, reading finds nothing, writing to standard
+    output fails (exit status 1), and text on standard error goes nowhere.
     """
     for number, mode in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
         try:
@@ -304,18 +305,16 @@ def _closed_are_opened() -> None:
 
 
 def program() -> NoReturn:
-    """``main`` for a process of its own: ends it without Python's tidying up, which frees piece by piece what the
-    system takes back at once.
-    """
+    """``main`` for a separate process: ends the process without Python's tidying up, as that frees piece by piece."""
     _closed_are_opened()
     interrupts.install()
-    gc.set_threshold(100_000)  # the start makes thousands of objects, and none of them is garbage
+    gc.set_threshold(100_000)  # the start makes thousands of objects, none of them garbage
     status = main()
     interrupts.disarm()
     if (ending := interrupts.taken()) is not None:
         status = 128 + ending
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, AttributeError):  # main() has said what there is to say; None if it was closed
+        with suppress(OSError, AttributeError):  # main() has reported everything; None if closed
             stream.flush()
     os._exit(status)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The map of commands: the words that a newcomer sees, all commands in groups, and the questions that they answer."""
+"""The map of commands: the words for a newcomer, all commands in groups, and the questions answered by the commands."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from opline.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: The words of `opline --help`: each is a command, and five of them stand for several.
+#: The words of `opline --help`: each is a command, and five of them stand for several commands.
 WORDS = (
     "record", "now", "top", "what", "why", "ops", "stages", "compare", "page", "disk", "export", "check", "model",
 )  # fmt: skip
-# (heading, ((command, module, its line in the list), ...)): a test compares the lines with each module's HELP.
+# (heading, ((command, module, line in the list), ...)): a test compares the lines with each module's HELP.
 GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
     (
         "Words for several commands",
@@ -86,7 +86,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
     ),
 )
 
-#: What people come with, and what to type: README has them with their answers, and those about applications before the
+#: Users' questions, and the commands to type: README has the answers too. Questions about applications come before the
 #: last two.
 _QUESTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("What do my disks do now?", ("opline top",)),
@@ -145,13 +145,13 @@ def lines() -> dict[str, str]:
 
 
 def overview() -> str:
-    """What `opline --help` prints: the words that a newcomer sees."""
+    """The text of `opline --help`: the words for a newcomer."""
     known = lines()
     return "\n".join((*_ABOUT, *(f"  {name:8} {known[name]}" for name in WORDS), "", EPILOG))
 
 
 def everything() -> str:
-    """What `opline help all` prints: all commands, in groups."""
+    """The text of `opline help all`: all commands, in groups."""
     found = list(_ABOUT)
     for heading, group in GROUPS:
         found.append(f"{heading}:")
@@ -160,14 +160,14 @@ def everything() -> str:
 
 
 def asked() -> list[tuple[str, tuple[str, ...]]]:
-    """The questions in README's order, each with its commands."""
+    """The questions in README's order, each with the commands."""
     from opline.applications import table
 
     return [*_QUESTIONS[:-2], *table.questions(), *_QUESTIONS[-2:]]
 
 
 def questions() -> str:
-    """What `opline` alone prints."""
+    """The text of `opline` without a command."""
     found = ["opline follows one application operation down to the disk and back. Ask it:", ""]
     for question, commands in asked():
         found += [question, *(f"  {command}" for command in commands)]

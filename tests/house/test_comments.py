@@ -20,18 +20,12 @@ CODE = ("correlator", "analyses", "tracepoints")
 SUFFIXES = (".py", ".cpp", ".hpp", ".c", ".h")
 #: Folders whose comments have not been edited yet, with the folders below.
 NOT_YET = {
-    "analyses/opline_analyses",
     "analyses/opline_analyses/api",
     "analyses/opline_analyses/base",
     "analyses/opline_analyses/block",
-    "analyses/opline_analyses/client",
     "analyses/opline_analyses/commands",
     "analyses/opline_analyses/compare",
-    "analyses/opline_analyses/counts",
-    "analyses/opline_analyses/engine",
     "analyses/opline_analyses/export",
-    "analyses/opline_analyses/intervals",
-    "analyses/opline_analyses/pages",
     "analyses/opline_analyses/pictures",
     "analyses/opline_analyses/report",
     "analyses/opline_analyses/why",

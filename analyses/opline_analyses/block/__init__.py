@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Views of the block layer: which I/Os are meant, and what is counted of them."""
+"""Views of the block layer: selection of I/Os, and counts."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How large the I/Os are that were issued, as a result: a row per bucket."""
+"""Sizes of issued I/Os, as a result: a row per bucket."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def buckets(limits: tuple[int, ...] | None) -> Listed:
 
 
 def of_issued(run: Run, filters: IoFilters, limits: tuple[int, ...] | None) -> ResultTable:
-    """Of the requests that are meant, in buckets with these ``limits`` in bytes; None: powers of two."""
+    """For the selected requests, in buckets with these ``limits`` in bytes; None: powers of two."""
     rows = io_filter.rows_of(run, filters, issued())
     tally = count_rows(run, rows, series_of(rows, None), buckets(limits), None, "bytes")
     cells: dict[int, Cell] = {}
@@ -46,7 +46,7 @@ def of_issued(run: Run, filters: IoFilters, limits: tuple[int, ...] | None) -> R
 
 
 def result(limits: tuple[int, ...] | None, cells: dict[int, Cell]) -> ResultTable:
-    """A row per bucket; of powers of two from the first that has an I/O to the last."""
+    """A row per bucket; for powers of two from the first nonempty bucket to the last."""
     chosen = limits or POWERS
     edges = [(0, chosen[0]), *zip(chosen, (*chosen[1:], None), strict=True)]
     shown = range(len(edges)) if limits is not None else range(min(cells, default=0), max(cells, default=-1) + 1)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What btt computes from a trace, per device, from our requests and bios: intervals, merges, seeks, queue depth.
+"""btt's figures per device, from opline's requests and bios: intervals, merges, seeks, queue depth.
 
-Terms and layout after btt (blktrace 1.3.0, btt/doc/btt.tex). Exact: every interval is of one bio or request that has
-both its ends, nothing is averaged over merges.
+Terms and layout after btt (blktrace 1.3.0, btt/doc/btt.tex). Exact: every interval belongs to one bio or request with
+both ends, nothing is averaged over merges.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from opline.values import Value
 from opline_analyses.runs.run import Run
 
-Chosen = tuple[str, Sequence[object]]  # SQL of the request_ids that are meant, and its parameters
+Chosen = tuple[str, Sequence[object]]  # SQL of the selected request_ids, and its parameters
 
 
 class Interval(Value):
@@ -31,14 +31,14 @@ class Plugs(Value):
 
     plugs: int
     timers: int
-    ios: int  # that the plugs released, without those of timers
+    ios: int  # released by the plugs, without those released by timers
     timer_ios: int
     plugged_ns: int
     observed_ns: int  # from the first to the last event of the device's I/Os
 
 
 class Device(Value):
-    """One device: its intervals by name, and what btt's other tables have."""
+    """One device: intervals by name, and the figures of btt's other tables."""
 
     dev: int
     intervals: dict[str, Interval]
@@ -48,10 +48,10 @@ class Device(Value):
     blk_avg: float | None
     blk_max: int | None
     blk_total: int
-    seeks: int  # issues that do not begin where the one before ended
-    seek_mean: float | None  # sectors, over all but the first issue, 0 for sequential ones
+    seeks: int  # issues that do not begin at the end of the issue before
+    seek_mean: float | None  # sectors, over all issues except the first, 0 for sequential issues
     seek_median: float | None
-    depth_avg: float | None  # bios of the device that were queued and not completed, at Q, itself excluded
+    depth_avg: float | None  # bios of the device queued and not completed, at Q, without the new bio
     depth_max: int | None
     plugs: Plugs | None  # None where the trace does not tell
     share: dict[str, float]  # of Q2C, 0 to 1: disjoint parts of each bio's way
@@ -97,7 +97,7 @@ def _float(value: object) -> float | None:
 
 
 def _bios() -> str:
-    # Into a request that came back, a bio can be merged after its first issue.
+    # A requeued request can get a merged bio after its first issue.
     return """SELECT b.*, r.insert_ns, r.first_issue_ns, r.issue_ns, r.complete_ns, r.flushed_by,
                      r.getrq_ns AS request_ns,
                      if(merge_ns > first_issue_ns, issue_ns, first_issue_ns) AS next_issue_ns
@@ -105,7 +105,7 @@ def _bios() -> str:
 
 
 def _shares(run: Run, dev: int) -> dict[str, float]:
-    """Of the bios whose Q and C are known: each one's own way, cut at the steps that are known."""
+    """For the bios with a known Q and C: each bio's own way, cut at the known steps."""
     whole, *parts = run.row(
         f"""WITH b AS (SELECT *, coalesce(getrq_ns, merge_ns) AS joined_ns,
                        getrq_ns = request_ns AND insert_ns <= first_issue_ns AS inserted FROM ({_bios()}))
@@ -126,7 +126,7 @@ def _shares(run: Run, dev: int) -> dict[str, float]:
 
 
 def devices(run: Run, chosen: Chosen | None = None) -> list[Device]:
-    """Every device that has a request or a bio, by number; of the ``chosen`` requests and their bios only."""
+    """Every device with a request or a bio, by number; only with the ``chosen`` requests and their bios."""
     for kind, name in (("VIEW", "btt_requests"), ("VIEW", "btt_bios"), ("TABLE", "btt_chosen_requests")):
         run.con.execute(f"DROP {kind} IF EXISTS {name}")
     if chosen is None:
@@ -183,7 +183,7 @@ def _device(run: Run, dev: int) -> Device:
            WHERE dev = ? AND first_issue_ns IS NOT NULL AND in_flight IS NULL AND flushed_by IS NULL""",
         [dev],
     )
-    if unknown:  # completions are missing: what was in flight is not known
+    if unknown:  # completions are missing: the number in flight is unknown
         depth_avg = depth_max = None
     return Device(
         dev=dev,

@@ -122,7 +122,7 @@ def result(found: list[Device], names: dict[int, str]) -> ResultTable:
 
 
 def of_requests(run: Run, filters: IoFilters, sort: str = "device", limit: int | None = None) -> ResultTable:
-    """Of the requests that are meant, and their bios: the first ``limit`` devices in the order ``sort``."""
+    """For the selected requests and their bios: the first ``limit`` devices in the order ``sort``."""
     rows = io_filter.rows_of(run, filters, requests(parts=True))
     found = sorted(devices(run, io_filter.chosen_ids(rows)), key=SORTS[sort])[:limit]
     if not found:

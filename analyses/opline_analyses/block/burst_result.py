@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Bursts as a result: a row for each; for people whether they return, and the commands to look at one."""
+"""Bursts as a result: a row for each; for people also the period, and commands for a closer look."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LISTED = 20
 
 
 def result(run: Run, filters: IoFilters, interval_ns: int | None, by: str, words: Sequence[str]) -> ResultTable:
-    """Of the I/Os that are meant, in intervals of ``interval_ns``; more of what: ``by``. ``words`` open the run."""
+    """For the selected I/Os, in intervals of ``interval_ns``; a burst has more of ``by``. ``words`` open the run."""
     rows = io_filter.rows_of(run, filters)
     step = interval_ns or min(INTERVAL_NS, round_interval(series_of(rows, None).grid.step_ns, FEWEST))
     series = series_of(rows, step)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Bursts: stretches of intervals in which far more happens than on average, and whether they come back regularly.
+"""Bursts: stretches of intervals far above the average, and whether bursts return regularly.
 
-Takes one number per interval (bytes, I/Os, time waited), idle ones too. A burst is a stretch above the mean whose
-greatest interval has ``PEAK`` times the mean at least; of that the shortest part is told that has ``MOST`` of it, so
-that neither a quiet begin nor a long tail is taken for it.
+Takes one number per interval (bytes, I/Os, waited time), also for empty intervals. A burst is a stretch above the mean
+whose greatest interval has at least ``PEAK`` times the mean; the shortest part with ``MOST`` of the stretch is
+reported, without a quiet begin or a long tail.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 PEAK = 4.0
 MOST = 0.95
 GAP = 1  # so many intervals below the mean do not end a stretch
-REGULAR = 0.2  # distances that differ by less than this part of their median are a period
-FEWEST = 3  # bursts that a period is told of
-FEWEST_IOS = 8  # of fewer one after another nobody can say that they come in bursts
+REGULAR = 0.2  # distances with smaller relative differences from their median are a period
+FEWEST = 3  # least number of bursts for a period
+FEWEST_IOS = 8  # fewer I/Os one after another prove no bursts
 
 
 class Burst(Value):
@@ -42,7 +42,7 @@ class Period(Value):
 
     @property
     def regular(self) -> bool:
-        """Whether they are about equal."""
+        """Whether the distances are about equal."""
         return self.most - self.least <= max(1.0, REGULAR * self.median)
 
 
@@ -59,7 +59,7 @@ def _stretches(values: Sequence[int], mean: float) -> list[tuple[int, int]]:
 
 
 def _core(values: Sequence[int], first: int, last: int) -> tuple[int, int]:
-    """The shortest part of a stretch that has MOST of it; of two the one that has more."""
+    """The shortest part of a stretch with MOST of the sum; among two the part with more."""
     wanted = MOST * sum(values[first : last + 1])
     best, begin, inside = (last - first, 0, first), first, 0
     for end in range(first, last + 1):
@@ -89,7 +89,7 @@ def bursts(values: Sequence[int], counts: Sequence[int] | None = None) -> list[B
 
 
 def period(found: Sequence[Burst]) -> Period | None:
-    """How far apart they begin; None of too few."""
+    """The distances between begins; None for too few."""
     if len(found) < FEWEST:
         return None
     apart = sorted(b.first - a.first for a, b in pairwise(found))

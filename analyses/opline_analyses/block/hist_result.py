@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Distributions of latencies over time, as a result: a row per interval, group and bucket; whose layout people read."""
+"""Distributions of latencies over time, as a result: a row per interval, group and bucket; text in any layout."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from opline_analyses.runs.run import Run
 
 OF_IOLATENCY = ("iolatency", "iolatency_micro")
-NARROW = 6  # powers of two that are split in four, for people, where all latencies lie in so many
+NARROW = 6  # limit of powers of two with all latencies; then people see each power split in four
 
 
 class HistOptions(Given):
-    """What of a histogram is wanted, as the options of `opline hist` say it."""
+    """The wanted histograms, by the options of `opline hist`."""
 
     per: str | None = None
     buckets: str = "auto"
@@ -45,37 +45,37 @@ class HistOptions(Given):
 
     @property
     def fits(self) -> bool:
-        """People see rows that fit the range of the data."""
+        """The text's rows fit the range of the data."""
         return self.buckets == "auto" and self.style == "table"
 
     @property
     def sums(self) -> bool:
-        """Each histogram has what came before, too."""
+        """Each histogram includes the earlier counts."""
         return self.cumulative or self.style == "latencymap"
 
     @property
     def groups(self) -> str | None:
-        """What there is a histogram for each of."""
+        """The kind of groups, with a histogram for each."""
         return self.per if self.beside is None else "stage"
 
 
 class Histograms(Value):
-    """What was counted: the cells of each interval by its index, and what they mean."""
+    """The counts: the cells of each interval by its index, and their meaning."""
 
     intervals: list[tuple[int, Cells]]
     series: Series
     buckets: Buckets
     unit: str  # of the edges
     rows: io_filter.Rows
-    named: Sequence[str] = ()  # groups that are there without an I/O, too, in this order; others come after them
+    named: Sequence[str] = ()  # groups shown without I/Os, too, in this order; the others follow
 
     def in_order(self, groups: Iterable[str]) -> list[str]:
-        """The named groups, then the others of these by name."""
+        """The named groups, then the others by name."""
         return [*self.named, *sorted(set(groups) - set(self.named))]
 
     @property
     def spread(self) -> int:
-        """How many buckets lie between the least and the greatest that have something, both inside."""
+        """Number of buckets from the least to the greatest nonempty bucket, both included."""
         used = [bucket for _, cells in self.intervals for _, bucket in cells]
         return max(used, default=-1) - min(used, default=0) + 1
 
@@ -98,7 +98,7 @@ class Histograms(Value):
 def result(
     run: Run, filters: IoFilters, asked: HistOptions, interval_ns: int | None = None, count: int | None = None
 ) -> ResultTable:
-    """Of the I/Os that are meant, for each interval (None: one of all), ``count`` at most. Raises UsageError."""
+    """For the selected I/Os, for each interval (None: a single one), at most ``count``. Raises UsageError."""
     from opline_analyses.block.io_series import series_of
 
     unit = unit_of(asked)
@@ -117,7 +117,7 @@ def result(
 
 
 def fitted(run: Run | None, asked: HistOptions, filters: IoFilters, found: Histograms) -> ResultTable:
-    """The table of what was counted; where rows are to fit the range, that is in quarters of powers of two."""
+    """The table of the counts; to fit the range, the counts are in quarters of powers of two."""
     if not asked.fits:
         return table(run, asked, filters, found)
     coarse = found.in_powers_of_two()
@@ -142,7 +142,7 @@ def table(
 
 
 def buckets_of(asked: HistOptions, unit: str) -> Buckets:
-    """The buckets that the options mean, powers of two where they mean none. Raises UsageError."""
+    """The options' buckets, powers of two by default. Raises UsageError."""
     from opline_analyses.intervals.buckets import Fine, Linear, PowerOfTwo
 
     if asked.style != "table" and asked.buckets not in ("auto", "log2"):
@@ -203,7 +203,7 @@ def counted_of(
 
 
 def summed(counted: list[tuple[int, Cells]]) -> list[tuple[int, Cells]]:
-    """Each interval with what came before."""
+    """Each interval with all earlier counts."""
     from opline_analyses.intervals.intervals import Cell
 
     sums: dict[tuple[str, int], Cell] = {}
@@ -271,7 +271,7 @@ def _records(counted: list[tuple[int, Cells]], series: Series, unit: str, rows: 
 def _tables(groups: dict[str, dict[int, Cell]], names: list[str], found: Histograms) -> Iterator[Part]:
     from opline_analyses.intervals import hist
 
-    beside = 4  # more of them don't fit into a line
+    beside = 4  # more groups do not fit into a line
     for at in range(0, len(names), beside):
         shown = {name: groups.get(name, {}) for name in names[at : at + beside]}
         for name, mine in shown.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""I/Os one by one: who, what, where, how long; as iosnoop lists them."""
+"""I/Os one by one: thread, command, place, duration; as listed by iosnoop."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ORDERS = {
     "time": "end_ns, id", "start": "begin_ns, id", "latency": "end_ns - begin_ns DESC, id",
     "size": "bytes DESC NULLS LAST, id",
 }  # fmt: skip
-MOST = 21  # characters of a stage's name, so that a line has 80
+MOST = 21  # limit of a stage's name, for a line of 80 characters
 _TEXTS = ("comm", "kind", "rwbs", "class", "stage")
 NAMES = (
     "id", "begin_ns", "end_ns", "latency_ns", "comm", "tid", "pid", "kind", "rwbs", "class", "stage", "dev", "sector",
@@ -67,7 +67,7 @@ def header(start: bool, end: bool) -> str:
 
 
 def line(row: dict[str, Any], start: bool, end: bool) -> str:
-    """iosnoop's columns; PID is the thread that queued it (of an op: its process), what is unknown is `-`."""
+    """iosnoop's columns; PID is the queueing thread (for an op: its process), an unknown value is `-`."""
     times = [f"{seconds(row[name], 6):<15}" for name, on in (("begin_ns", start), ("end_ns", end)) if on]
     who = row["pid"] if row["pid"] is not None else row["tid"]
     dev = "-" if row["dev"] is None else f"{row['dev'] >> 20},{row['dev'] & 0xFFFFF}"
@@ -88,7 +88,7 @@ def _forms(lines: Lines) -> dict[str, Any]:
 
 
 def of_rows(run: Run, filters: IoFilters, order: str, limit: int | None, lines: Lines | None) -> ResultTable:
-    """The I/Os that are meant; they are read when they are asked for. What can't be measured is said on stderr."""
+    """The selected I/Os, read on demand. I/Os that cannot be measured are reported on stderr."""
     rows = rows_of(run, filters)
     tell_left_out(run, rows, count_of_rows(run, rows))
     forms = _forms(lines or partial(listing, start=True, end=True))
@@ -96,12 +96,12 @@ def of_rows(run: Run, filters: IoFilters, order: str, limit: int | None, lines: 
 
 
 def pairs(found: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """Two columns in us, end and latency, as trace2heatmap.pl of FlameGraph reads them."""
+    """Two columns in us, end and latency, for trace2heatmap.pl of FlameGraph."""
     return (f"{row['end_ns'] / 1000:.3f} {row['latency_ns'] / 1000:.3f}" for row in found)
 
 
 def listing(found: Iterable[dict[str, Any]], start: bool, end: bool, begins: bool = True) -> Iterator[str]:
-    """As iosnoop lists them; ``begins``: below their header."""
+    """iosnoop's list; ``begins``: with the header."""
     if begins:
         yield header(start, end)
     yield from (line(row, start, end) for row in found)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""From filtered rows to intervals: which intervals there are, and the tally of all rows in them.
+"""From filtered rows to intervals: the list of intervals, and the tally of all rows.
 
-The intervals begin at the run's first event, or where --window begins. The last one ends where --window does; without
-one it is as long as the others, although the run may end in it. Rates are per second of the whole interval.
+The intervals begin at the run's first event, or at the begin of --window. The last interval ends at the end of
+--window; without --window the last interval has the common length, although the run may end inside. Rates are per
+second of the whole interval.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Series(Value):
         return seconds(self.grid.begin_ns(index) - self.zero_ns, self.digits)
 
     def shown_end(self, index: int) -> str:
-        """Where it ends."""
+        """The end of an interval."""
         return seconds(self.end_ns(index) - self.zero_ns, self.digits)
 
 
@@ -97,7 +98,7 @@ def count_rows(
 
 
 def tell_left_out(run: Run, rows: Rows, counted: int) -> None:
-    """On stderr, what the counted rows are not."""
+    """Reports on stderr which rows are not counted."""
     out = left_out(run, rows)
     if out:
         talk(not_counted(out, counted, rows.source.one))
@@ -106,7 +107,7 @@ def tell_left_out(run: Run, rows: Rows, counted: int) -> None:
 
 
 def told(tally: Tally, series: Series) -> Iterator[tuple[int, Cells]]:
-    """The intervals of the series in order, idle ones too."""
+    """The intervals of the series in order, empty intervals too."""
     for index, cells in tally.intervals(series.first, series.last):
         if series.first <= index <= series.last:
             yield index, cells

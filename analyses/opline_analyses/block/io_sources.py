@@ -60,7 +60,7 @@ _STEPS = {  # in words for people; JSON has the names
 
 
 def not_counted(left_out: Mapping[str, int], counted: int, one: str) -> str:
-    """How many rows could not be counted, beside those that were, and why not: a line for people."""
+    """Number of uncounted rows, beside the counted rows, with the reasons: a line for people."""
     number = sum(left_out.values())
     verb = "is" if number == 1 else "are"
     why = ", ".join(f"{n} {_in_words(reason)}" for reason, n in left_out.items())
@@ -93,10 +93,11 @@ _ALLOCATED = """outcome <> 'absorbed'
 
 
 def requests(start: str = "issue", end: str = "complete", parts: bool = False) -> Source:
-    """One row per block request; with ``parts`` also of those that are part of another one."""
+    """One row per block request; with ``parts`` also for requests that are part of another request."""
     begin, ends = _times(start, end)
     which = AT_DEVICE
-    if {start, end} & {"getrq", "insert"}:  # the flush at the device has neither: those that it served have
+    # the flush at the device has neither G nor I: the requests served by the flush have
+    if {start, end} & {"getrq", "insert"}:
         which = _ALLOCATED
     if parts:
         which = "true"
@@ -168,7 +169,7 @@ def stages(tainted: bool = False) -> Source:
 
 
 def source_of(name: str, start: str | None, end: str | None, tainted: bool, parts: bool = False) -> Source:
-    """The source that the options mean; ``parts`` as of `requests`. Raises UsageError."""
+    """The options' source; ``parts`` as in `requests`. Raises UsageError."""
     if name in ("ops", "stages"):
         if start is not None or end is not None:
             raise UsageError(f"--from and --to are points of block I/O: {name} have a begin and an end of their own.")

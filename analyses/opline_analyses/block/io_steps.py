@@ -36,12 +36,12 @@ def with_steps(run: Run, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def who(io: dict[str, Any]) -> str:
-    """The thread that queued it."""
+    """The queueing thread."""
     return f"{io['comm'] or '?'}:{'?' if io['tid'] is None else io['tid']}"
 
 
 def _steps(io: dict[str, Any]) -> Iterator[tuple[str, int, str]]:
-    """Those that were seen: what, when, by whom or where."""
+    """The known steps: step, time, and thread or CPU."""
     issuer = f"{io.get('issue_comm') or '?'}:{'?' if io.get('issue_tid') is None else io['issue_tid']}"
     by_letter = {"Q": (who(io), "queue_cpu"), "D": (issuer, "issue_cpu"), STEPS[-1].letter: ("", "complete_cpu")}
     steps = []

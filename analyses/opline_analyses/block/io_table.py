@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The filters for questions in SQL: the table that --of names has only the rows that the options mean."""
+"""The filters for questions in SQL: the table of --of then has only the selected rows."""
 
 from __future__ import annotations
 

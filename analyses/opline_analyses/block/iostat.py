@@ -31,9 +31,9 @@ class Row(Value):
     others: Cell  # flushes, discards and all other kinds
     flushes: Cell  # contained in `others`
     length_ns: int
-    area_ns: int | None = None  # sum of the times that I/Os were there: over the length it is their mean number
-    busy_ns: int | None = None  # one at least was there
-    wait_area_ns: int | None = None  # the same two of what waited, from the queue to the issue
+    area_ns: int | None = None  # sum of the times of I/Os in the interval: divided by the length, the mean number
+    busy_ns: int | None = None  # time with at least one I/O
+    wait_area_ns: int | None = None  # the same for waiting I/Os, from the queue to the issue
     wait_busy_ns: int | None = None
     # into the reads and into the writes; None: not asked for, or unknown
     merges: Sequence[int] | None = None
@@ -43,7 +43,7 @@ class Row(Value):
         return number * 1e9 / self.length_ns
 
     def share(self, ns: int | None) -> float | None:
-        """A time of the interval as a part of it, or an area as a mean number."""
+        """A time of the interval as a share of the interval, or an area as a mean number."""
         return None if ns is None else ns / self.length_ns
 
     @property

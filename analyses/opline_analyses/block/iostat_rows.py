@@ -28,7 +28,7 @@ _TIMES = ("area_ns", "busy_ns", "wait_area_ns", "wait_busy_ns")
 
 
 def await_begins(run: Run) -> str:
-    """Where iostat's await begins: where the request was allocated, or as near to it as was traced."""
+    """The begin of iostat's await: the allocation of the request, or the nearest traced step."""
     columns = ("getrq", "queue", "insert")
     counts = run.row(f"SELECT {', '.join(f'count({c}_ns)' for c in columns)} FROM requests")
     start = next((c for c, n in zip(columns, counts, strict=True) if n), "issue")
@@ -79,7 +79,9 @@ def rows_over_time(
 
 
 def present(rows: Rows, waits_from: str | None) -> list[Rows]:
-    """What says who was there: the rows themselves; with ``waits_from`` two, those at the device and those before."""
+    """The sources of presence: the rows themselves; with ``waits_from`` two, the I/Os at the device and the I/Os
+    before.
+    """
     if waits_from is None:
         return [rows]
     sources = [requests("issue"), *([requests(waits_from, "issue")] if waits_from != "issue" else [])]
@@ -96,7 +98,7 @@ def rows_of(
     names: dict[str, None] = {name: None for of_interval in groups.values() for name in of_interval}
     if by is None:
         names = {"": None}
-    for part in parts:  # one that was in flight all the time is there, although nothing of it ended
+    for part in parts:  # an I/O in flight all the time is present, although nothing ended
         for name in part.groups():
             if any(part.area_and_busy_ns(name, series.first, series.last)[0]):
                 names[name] = None

@@ -39,9 +39,9 @@ def _wrapped(text: str) -> Iterator[str]:
 
 
 class Chosen(Value):
-    """What the filters mean: how many of what can be measured, and how many can't, by reason."""
+    """The filters' result: number of measurable rows, and of the others by reason."""
 
-    what: str  # of one
+    what: str  # name of one
     counted: int
     left_out: dict[str, int]
     window: io_filter.Window
@@ -59,7 +59,7 @@ def chosen_of(run: Run, filters: io_filter.IoFilters) -> Chosen | None:
 
 
 def discarded_in(run: Run, chosen: Chosen | None) -> list[ledger.Discarded]:
-    """What was discarded, or is missing, in the window; without one, all."""
+    """Discarded or missing events in the window; without a window, all."""
     window = chosen.window if chosen is not None else io_filter.Window()
     since, until = window.since_ns, window.until_ns
     return [

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 THRESHOLD_US = 500_000  # of blockio_latency_outliers_per_device.stp
 TIMES_MEDIAN = 10
 TAIL = 0.999
-FEW = 20  # I/Os of a device: less say nothing of its distribution
-BY_CHANCE = 0.01  # from here on a difference is not called one
+FEW = 20  # I/Os of a device: fewer tell nothing about the distribution
+BY_CHANCE = 0.01  # from here on a difference is not reported
 
 
 def is_outlier_sql(threshold_ns: int) -> str:
@@ -87,7 +87,7 @@ def warning(kind: Kind, row: dict[str, Any], names: dict[int, str], threshold_ns
 
 
 def banner(kind: Kind, threshold_ns: int, interval: str) -> Iterator[str]:
-    """What it says first."""
+    """The script's first lines."""
     what = "block I/O" if kind.per == "device" else kind.one
     yield f"Measuring {what} latency and statistics"
     yield f"A warning will be printed for {kind.one}s with latency higher than {threshold_ns // 1000} microseconds"
@@ -95,7 +95,7 @@ def banner(kind: Kind, threshold_ns: int, interval: str) -> Iterator[str]:
 
 
 def table_lines(kind: Kind, groups: Mapping[str, Cell], interval: str) -> Iterator[str]:
-    """Its table: whole microseconds; the device with the greatest latency first."""
+    """The script's table: whole microseconds; the device with the greatest latency first."""
     one = kind.one[0].upper() + kind.one[1:]
     yield f"{one} latency basic statistics per {kind.per}, measurement time: {interval} seconds"
     yield "Latency measured in microseconds"

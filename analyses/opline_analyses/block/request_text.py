@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from opline_analyses.runs.run import Run
 
 INTERVALS = ("q2g_ns", "g2i_ns", "i2d_ns", "d2c_ns", "q2c_ns")
-MOSTLY = 0.9  # of the names fit, else their room is more important than decimals
+MOSTLY = 0.9  # share of the names that fit; otherwise names are more important than decimals
 NUMBERS = ("at_ns", "sector", "bytes", *INTERVALS, "in_flight")  # their extremes are as wide as the column
 OWNER = """CASE WHEN owner IS NULL THEN CASE WHEN op_count > 0 THEN '*' || op_count ELSE '-' END
                 WHEN op_count > 1 THEN owner || '+' || (op_count - 1) ELSE owner::VARCHAR END"""
@@ -57,7 +57,7 @@ class Kind(NamedTuple):
         return len(self.room(WIDTH)) + self.digits <= room
 
     def marks(self, owners: dict[str, str]) -> str:
-        """What is special about such requests, and whose they are where there are several cgroups."""
+        """Marks of such requests, and their owner if there are several cgroups."""
         marks = (
             (self.cgroup in owners, owners.get(self.cgroup or "", "")),
             (self.ambiguous, "ambiguous"),
@@ -69,7 +69,9 @@ class Kind(NamedTuple):
 
 
 class Text(NamedTuple):
-    """How the text is laid out: decimals of microseconds, unit of sizes, columns before the thread, and its room."""
+    """The layout of the text: decimals of microseconds, unit of sizes, columns before the thread, and the thread's
+    room.
+    """
 
     digits: int
     unit: str
@@ -133,7 +135,7 @@ def _extremes(run: Run, ids: Ids) -> tuple[list[dict[str, Any]], dict[Kind, int]
 
 
 def _table(run: Run, found: Sequence[dict[str, Any]], digits: int, unit: str) -> ResultTable:
-    """Without who queued it. With scheduler none nothing is inserted: such columns are left out."""
+    """Without the queueing thread. With scheduler none nothing is inserted: such columns are left out."""
     first = run.core("first_ns") or 0
     known = [name for name in INTERVALS if any(r[name] is not None for r in found)]
     columns = [

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from opline_analyses.block.io_series import Series
     from opline_analyses.runs.run import Run
 
-#: What each order of the rows is by, in SQL; names break ties.
+#: The order of the rows, in SQL; names break ties.
 SORTS = {"ios": "n DESC", "bytes": "size DESC", "latency": "mean DESC", "name": "", "share": "total DESC"}
 DIRECTIONS = ("reads", "writes")
 
@@ -97,7 +97,7 @@ def _by_interval(run: Run, rows: Rows, series: Series, by: str, order: str) -> l
 
 
 def _first(rows: list[tuple[Any, ...]], limit: int | None) -> tuple[list[tuple[Any, ...]], int]:
-    """The first rows of each interval, and how many others there are."""
+    """The first rows of each interval, and the number of the others."""
     if limit is None:
         return rows, 0
     seen: dict[int, int] = {}
@@ -110,7 +110,7 @@ def _first(rows: list[tuple[Any, ...]], limit: int | None) -> tuple[list[tuple[A
 
 
 def _text(table: ResultTable, series: Series) -> Iterator[Part]:
-    """A table for each interval that has a row."""
+    """A table for each nonempty interval."""
     begins = {series.grid.begin_ns(index) - series.zero_ns: index for index in range(series.first, series.last + 1)}
     shown = list(dict.fromkeys(row[0] for row in table.rows))
     for number, begin in enumerate(shown):

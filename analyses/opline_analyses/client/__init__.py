@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""What the benchmark says itself, and how far a run agrees with it."""
+"""A benchmark's own figures, and their agreement with a run."""

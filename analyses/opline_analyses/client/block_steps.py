@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The steps of block I/O that the counted ops have, and those that they lack (coverage).
+"""The block I/O steps of the counted ops, known and missing (coverage).
 
 Takes a run with the temporary table `counted` of `stages.select_counted`; gives numbers of ops.
 """
@@ -67,7 +67,7 @@ def block_steps(run: Run) -> dict[str, Any]:
 
 
 def _by_number(run: Run, table: str, steps: Sequence[Step]) -> dict[str, Flags]:
-    """By letter: which rows of the table have the step, by their number; the last one is for rows that are absent."""
+    """By letter: which rows of the table have the step, by row number; the last entry is for absent rows."""
     import numpy as np
 
     number = f"{table[:-1]}_id"

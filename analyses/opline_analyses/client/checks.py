@@ -30,7 +30,7 @@ AGREEMENT = ("agree", "differ", "pointer_only", "thread_only", "sector_only", "n
 
 
 class Check(NamedTuple):
-    """One check: what, whether it holds (None: nothing to compare with), and the numbers behind it."""
+    """One check: name, result (None: nothing to compare with), and the numbers behind the result."""
 
     name: str
     passed: bool | None
@@ -42,7 +42,7 @@ class Check(NamedTuple):
 def iops(completions: int, client: ClientReport, window_ns: int | None = None) -> Check:
     """Completions counted in the trace over the client's own run time, against the client's own rate (2 %).
 
-    ``window_ns``, from the trace's first begin to its last end, stands in where the client reports a rate and no time.
+    ``window_ns``, from the trace's first begin to its last end, is used for a client with a rate and without a time.
     """
     seconds = client.seconds or (window_ns / 1e9 if window_ns else None)
     if not seconds or not client.iops:
@@ -58,8 +58,8 @@ def iops(completions: int, client: ClientReport, window_ns: int | None = None) -
 
 
 def bytes_moved(run: Run, client: ClientReport) -> Check:
-    """Bytes of the counted ops against the client's own, per op (so that a run cut short by the trace still agrees). Of
-    an op without a length those of its block I/O count.
+    """Bytes of the counted ops against the client's own, per op (so that a run cut short by the trace still agrees).
+    For an op without a length, its block I/O's bytes count.
     """
     if client.bytes is None or not client.count:
         return Check("bytes", None, "the client does not say how many", {})
@@ -85,12 +85,14 @@ def bytes_moved(run: Run, client: ClientReport) -> Check:
 
 
 def chain(run: Run) -> Check:
-    """The stages of each counted op follow each other: none is negative, each begins where the one before ends."""
+    """The stages of each counted op follow each other: none is negative, and each begins at the end of the stage
+    before.
+    """
     import numpy as np
 
     stages = ops = bad = 0
     counts = counted_flags(run)
-    last_op, last_end = -1, 0  # of the row before: those of an op come together, in their order
+    last_op, last_end = -1, 0  # of the row before: an op's rows come together, in order
     for batch in batches(run, "stages", ("op_id", "begin_ns", "duration_ns")):
         op, begin, duration = (batch.numbers(n).filled(np.int64) for n in ("op_id", "begin_ns", "duration_ns"))
         kept = counts[op] == 1
@@ -123,11 +125,11 @@ def sums(run: Run) -> Check:
 
 
 def littles_law(run: Run, which: Selection, client: ClientReport | None) -> Check:
-    """Mean ops in flight against rate * mean latency. Integrated over the client's run time, if it says one (what it
-    does before and after is not in its rate), else over the trace; the rate is the client's where it is known.
+    """Mean ops in flight against rate * mean latency. Integrated over the client's run time, if told (the rate excludes
+    work before and after), else over the trace; the rate is the client's, if known.
 
-    An op without an end is in flight until the last one; older than the slowest complete op by then, its end was lost
-    rather than late: nobody knows how long it was in flight, and it is left out on both sides.
+    An op without an end is in flight until the last end. If older by then than the slowest complete op, the op's end
+    was lost rather than late: the time in flight is unknown, and the op is left out on both sides.
     """
     window_ns = round(client.seconds * 1e9) if client and client.seconds else "NULL"
     first, last, integral, complete, mean, lost, ops = run.row(
@@ -165,7 +167,7 @@ def littles_law(run: Run, which: Selection, client: ClientReport | None) -> Chec
 
 def widest_unsplit(run: Run) -> Check:
     """The interval between two neighbouring points with the largest share of the mean latency. Not counted: the
-    device's (D2C, kind device) and waits in a queue, whose two ends are the enqueue and the dequeue.
+    device's intervals (D2C, kind device), and waits in a queue between enqueue and dequeue.
     """
     stage_sums.make(run)
     rows = run.rows(
@@ -196,10 +198,10 @@ def unknown_share(unknown_ns: float, whole_ns: float) -> Check:
 
 
 def client_log(run: Run) -> Check:
-    """Each op's latency against its own line in the client's log: LOG_SHARE of the ops have a line and lie within
-    LOG_NEAR_NS of it, the mean within LOG_MEAN of the log's, or LOG_OWN_NS where that is more: a client reads its
-    clock and keeps its books beside each op (fio beside a pread of 26 us: 0.9 us), no small part of a short one. Ops
-    whose client was interrupted beside a point (client_log.py) are left out, LOG_INTERRUPTED of all at most. Needs the
+    """Each op's latency against the op's line in the client's log: LOG_SHARE of the ops have a line and lie within
+    LOG_NEAR_NS of the line, the mean within LOG_MEAN of the log's, or LOG_OWN_NS if larger: a client reads its clock
+    and does accounting beside each op (fio beside a pread of 26 us: 0.9 us), a large part of a short op. Ops whose
+    client was interrupted beside a point (client_log.py) are left out, at most LOG_INTERRUPTED of all. Needs the
     temporary table client_ops.
     """
     ops, logged, interrupted, near, mean, client = run.row(
@@ -229,9 +231,9 @@ def client_log(run: Run) -> Check:
 
 
 def hop_agreement(run: Run) -> list[dict[str, Any]]:
-    """Each hop of the way to the device, linked by two independent rules: how often they agree. First op to bio, by
-    thread and by sector (of a file through its extents); then bio to request to issue to completion, by pointer and
-    by (dev, sector), as the core counted them.
+    """Each hop of the way to the device, linked by two independent rules, with the rate of agreement. First op to bio,
+    by thread and by sector (for a file through its extents); then bio to request to issue to completion, by pointer and
+    by (dev, sector), as counted by the core.
     """
     agree, differ, thread_only, sector_only, neither, ambiguous = run.row(
         """SELECT count(*) FILTER (op_by_thread = placed), count(*) FILTER (op_by_thread <> placed),

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What a benchmark says of itself: fio (fio_report.py), the demo store's benchmark (text, JSON), and those of
-applications.
+"""A benchmark's own figures: of fio (fio_report.py), of the demo store's benchmark (text, JSON), and of applications.
 
-Takes a file's text; gives a `ClientReport` in integer nanoseconds where they are times. What the text does not say is
-None. Only the mean latency must be there.
+Takes a file's text; gives a `ClientReport` with times in integer nanoseconds. A figure missing in the text is None.
+Only the mean latency is required.
 
-Formats: ours, examples/demo-store/report.c; those of applications are their hook `client_report`.
+Formats: ours, examples/demo-store/report.c; applications' formats are their hook `client_report`.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ def demo_json(document: Any) -> ClientReport | None:
 
 
 def demo_text(text: str) -> ClientReport | None:
-    """What demo-bench prints: the same in microseconds with three decimals."""
+    """demo-bench's text: the same in microseconds with three decimals."""
     found = {(name.strip().lower(), unit): float(value) for name, unit, value in _LINE.findall(text)}
     mean, seconds = found.get(("average latency", "us")), found.get(("total time run", "s"))
     if mean is None:
@@ -74,7 +73,7 @@ def demo_text(text: str) -> ClientReport | None:
 
 
 def _documents(text: str) -> Iterator[Any]:
-    """The text as JSON, or the JSON that begins at a line of it (fio prints warnings before)."""
+    """The text as JSON, or the JSON that begins at one of its lines (fio prints warnings before)."""
     decoder = json.JSONDecoder()
     for match in re.finditer(r"^\{", text, re.MULTILINE):
         try:
@@ -85,7 +84,7 @@ def _documents(text: str) -> Iterator[Any]:
 
 
 def parse_report(text: str) -> ClientReport | None:
-    """The report in a benchmark's output; None if no known one is in it."""
+    """The report in a benchmark's output; None without a known format."""
     try:
         for document in _documents(text):
             for parse in (demo_json, fio_json):
@@ -111,7 +110,7 @@ _TERSE = re.compile(r"^[2-5];fio-", re.MULTILINE)
 
 
 def read_report(path: Path) -> ClientReport:
-    """The report in a file, or of the clients of one test in a folder of CBT. Raises OplineError if there is none."""
+    """The report in a file, or of the clients of one test in a folder of CBT. Raises OplineError without a report."""
     if path.is_dir():
         whole = together([read_report(output) for output in outputs_of(path)])
         whole.source = str(path)

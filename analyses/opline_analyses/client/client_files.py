@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Finds what a benchmark left beside a run: its report, and its own log of single ops.
+"""Finds a benchmark's files beside a run: the report, and the log of single ops.
 
-Takes a directory of a recording or a run; gives a `ClientReport`, a path, or None. A file that the command was told to
-write is taken only if it was written while the recording ran: another run may have written it since.
+Takes a directory of a recording or a run; gives a `ClientReport`, a path, or None. A file named on the command's
+command line is taken only if written during the recording: another run may have written the file since.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from opline_analyses.client.client_report import ClientReport
 
 _JOB_FILE = 1 << 16
-_told: set[Path] = set()  # whose faults were said
+_told: set[Path] = set()  # files with reported faults
 SLACK_S = 5.0  # a report is written at the end of the command, a file system's clock is coarse
 
 
@@ -48,13 +48,13 @@ def _written_meanwhile(recording: dict[str, Any], path: Path) -> bool:
     begin, end = _wall_s(recording, "begin"), _wall_s(recording, "end")
     try:
         written = path.stat().st_mtime
-    except (OSError, ValueError):  # ValueError: a name that none has, with a NUL or half a character
+    except (OSError, ValueError):  # ValueError: an impossible name, with a NUL or half a character
         return False
     return (begin is None or written >= begin - SLACK_S) and (end is None or written <= end + SLACK_S)
 
 
 def _argument_files(directory: Path, options: tuple[str, ...]) -> Iterator[Path]:
-    """Files that the recorded command was told to write: --json FILE, --output=FILE."""
+    """Files named for output on the recorded command line: --json FILE, --output=FILE."""
     recording = _recording(directory)
     command = recording.get("command", {})
     argv, cwd = command.get("argv", []), Path(command.get("cwd", "."))
@@ -67,7 +67,7 @@ def _argument_files(directory: Path, options: tuple[str, ...]) -> Iterator[Path]
 
 
 def find_report(directory: Path) -> ClientReport | None:
-    """The report beside a run: what the command wrote, a JSON file there, or its standard output. None if none."""
+    """The report beside a run: the command's file, a JSON file there, or the standard output. None without a report."""
     from opline_analyses.client.client import parse_report
 
     places = [
@@ -91,7 +91,7 @@ def find_report(directory: Path) -> ClientReport | None:
 
 
 def _fio_prefixes(directory: Path) -> Iterator[Path]:
-    """What fio was told to call its latency logs: --write_lat_log=PREFIX, or that line of a job file."""
+    """The name of fio's latency logs: --write_lat_log=PREFIX, or the line of a job file."""
     command = _recording(directory).get("command", {})
     argv, cwd = command.get("argv", []), Path(command.get("cwd", "."))
     for n, word in enumerate(argv):
@@ -118,12 +118,12 @@ def _fio_log(directory: Path) -> Path | None:
 
 
 def find_log(directory: Path) -> Path | None:
-    """The client's own log of its ops beside a run: fio's, or begin_ns,end_ns per line. None if there is none."""
+    """The client's own log of its ops beside a run: fio's, or begin_ns,end_ns per line. None without a log."""
     if fio := _fio_log(directory):
         return fio
     for path in [*_argument_files(directory, ("--log",)), *sorted(directory.glob("*.csv"))]:
         try:
-            if not path.is_file():  # a FIFO would wait for whoever writes
+            if not path.is_file():  # opening a FIFO would wait for a writer
                 continue
             with path.open(encoding="utf-8") as lines:
                 columns = set(lines.readline().strip().split(","))

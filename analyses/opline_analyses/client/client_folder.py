@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""A result folder of CBT, which starts a benchmark on several clients: their outputs of one test as one report.
+"""A result folder of CBT, which starts a benchmark on several clients: the clients' outputs of one test as one report.
 
-CBT starts a program on each client and for each volume or process, and copies what they print into one folder per test
-(benchmark/librbdfio.py of CBT). The names are `output.N`, or `output.N.HOST`. `json_output.N` is
-made of the same text. The clients run at the same time: their ops and rates add.
+CBT starts a program on each client and for each volume or process, and copies the outputs into one folder per test
+(benchmark/librbdfio.py of CBT). The names are `output.N`, or `output.N.HOST`. `json_output.N` is made of the same text.
+The clients run at the same time: their ops and rates add.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _OUTPUT = re.compile(r"output\.\d+(?:\..+)?")  # not fio's own logs, output.0_lat.1.log
-_NAMED = 5  # tests that a message names
+_NAMED = 5  # limit of tests named in a message
 
 
 def outputs_of(folder: Path) -> list[Path]:
-    """The outputs of one test. Raises OplineError if the folder has none, or those of several tests."""
+    """The outputs of one test. Raises OplineError for a folder without outputs, or with several tests."""
     found = sorted(p for p in folder.rglob("output.*") if _OUTPUT.fullmatch(p.name) and p.is_file())
     if not found:
         raise OplineError(f"{folder} has no output of a client: CBT calls them output.N or output.N.HOST.")
@@ -35,7 +35,7 @@ def outputs_of(folder: Path) -> list[Path]:
 
 
 def _weighted(parts: Iterable[tuple[int, float]]) -> tuple[int, float]:
-    """Number and mean of all of them."""
+    """Number and mean of all parts."""
     known = list(parts)
     count = sum(n for n, _ in known)
     return count, sum(n * mean for n, mean in known) / count
@@ -46,9 +46,7 @@ def _added(maps: Sequence[Mapping[str, int]]) -> dict[str, int]:
 
 
 def together(reports: Sequence[ClientReport]) -> ClientReport:
-    """Clients that ran at the same time as one. Raises OplineError if they are of different programs, or one does not
-    say its number of ops.
-    """
+    """Concurrent clients as one. Raises OplineError for different programs, or a client without a number of ops."""
     tools = sorted({report.tool for report in reports})
     if len(tools) > 1:
         raise OplineError(f"The outputs of one test are of different programs: {', '.join(tools)}.")

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""Joins a client's own log of its ops with the ops of the trace, to split what lies outside the traced points.
+"""Joins a client's own log of its ops with the ops of the trace, to split the time outside of the traced points.
 
 Takes fio's log of single I/Os (fio_log.py), or a CSV with begin_ns and end_ns of the trace's clock (CLOCK_MONOTONIC),
-and class and object where it has them; makes the temporary table `client_ops` (op_id, client_ns, submit_ns, reap_ns,
+and optionally class and object; makes the temporary table `client_ops` (op_id, client_ns, submit_ns, reap_ns,
 interrupted).
-An op's line in the CSV is the last of its class and object that begins at or before its begin point and ends no earlier
-than its end point minus SLACK_NS; a line that two ops claim is nobody's. submit_ns is before the begin point, reap_ns
-after the end point (negative: the client stamped before the point).
+An op's line in the CSV is the last line of its class and object that begins at or before the op's begin point and ends
+no earlier than the end point minus SLACK_NS; a line claimed by two ops is not used. submit_ns is before the begin
+point, reap_ns after the end point (negative: the client's time is before the point).
 
-The log may have begun_ns and ended_ns besides: the client's clock once more, right after its first and its last point.
-Where such a pair of readings is more than INTERRUPTED_NS apart, the client's thread did not get from its clock to its
-point at once: the op is `interrupted`, and its line says less about the op than that.
+The log may also have begun_ns and ended_ns: the client's clock once more, right after the first and the last point. If
+such a pair of readings is more than INTERRUPTED_NS apart, the client's thread was delayed between clock and point: the
+op is `interrupted`, and the line's times are less precise than this.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ SLACK_NS = 20_000
 INTERRUPTED_NS = 20_000
 _TIMES = ("begin_ns", "end_ns", "begun_ns", "ended_ns")
 _COLUMNS = (*_TIMES, "class", "object")
-_SHOWN = 80  # characters of a value that is none
+_SHOWN = 80  # characters of a bad value in a message
 _SEPARATORS = (",", ";", "\t", "|")
 _LINE_BYTES = 1 << 16
 _MOST_COLUMNS = 1000
 
 
 def _packed(path: Path) -> str:
-    """By the name's ending: DuckDB does not see it."""
+    """By the end of the name: DuckDB does not detect compression."""
     return {".gz": "gzip", ".zst": "zstd"}.get(path.suffix, "none")
 
 
 def _layout(run: Run, said: str) -> tuple[str, list[str]]:
-    """The separator of a CSV and the names in its first line. Only that line is looked at: DuckDB's own search for a
-    layout tries many, and takes minutes where a line has many separators. Raises duckdb.Error for a line that is too
+    """The separator of a CSV and the names in its first line. Only the first line is read: DuckDB's own search for a
+    layout tries many, and takes minutes for a line with many separators. Raises duckdb.Error for a line that is too
     long.
     """
     plain = f"auto_detect = false, header = false, quote = '', escape = '', max_line_size = {_LINE_BYTES}"
@@ -54,7 +54,7 @@ def _layout(run: Run, said: str) -> tuple[str, list[str]]:
 
 
 def _numbers_only(run: Run, path: Path, columns: list[str]) -> None:
-    """Makes the times of client_log integers. Raises OplineError for the first that is none."""
+    """Makes the times of client_log integers. Raises OplineError for the first bad value."""
     for name in columns:
         bad = run.rows(
             f"""SELECT line, {name} FROM (SELECT row_number() OVER () AS line, {name} FROM client_log)
@@ -67,8 +67,8 @@ def _numbers_only(run: Run, path: Path, columns: list[str]) -> None:
 
 
 def _read(run: Run, path: Path, held: ExitStack) -> list[str]:
-    """Makes client_log of a CSV; the names in its first line. What is read once only, a pipe, is copied first. Raises
-    OplineError.
+    """Makes client_log of a CSV; returns the names in the first line. A pipe, readable only once, is copied first.
+    Raises OplineError.
     """
     import duckdb
 

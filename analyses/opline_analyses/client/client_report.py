@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The figures that a benchmark reports of itself, in integer nanoseconds where they are times."""
+"""The figures reported by a benchmark itself, with times in integer nanoseconds."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ DIRECTIONS = ("read", "write", "trim", "sync")
 
 
 def possible(number: float) -> bool:
-    """Of a time, a rate, a number of bytes: what 64 bits hold. JSON has NaN, Infinity and 1e300 for Python."""
+    """For a time, a rate, a number of bytes: the range of 64 bits. JSON has NaN, Infinity and 1e300 for Python."""
     return 0 <= number < 1 << 64
 
 
 @dataclass(slots=True)
 class ClientReport:
-    """A benchmark's own figures. ``numbers`` has all that the text names, by our names, in the text's units."""
+    """A benchmark's own figures. ``numbers`` has all figures of the text, by opline's names, in the text's units."""
 
     tool: str
     mean_ns: float
@@ -34,21 +34,22 @@ class ClientReport:
     by_class: dict[str, tuple[int, float]] = field(default_factory=dict)  # class -> count, mean_ns
     numbers: dict[str, float] = field(default_factory=dict)
     source: str = ""
-    bytes: int | None = None  # moved, as the tool counts them
+    bytes: int | None = None  # moved bytes, by the tool's count
     bytes_by_class: dict[str, int] = field(default_factory=dict)
-    ramp_seconds: float | None = None  # before what it counts it did the same for so long
-    rate: float | None = None  # ops a second that were due on each thread, where the client has a schedule
-    rates: dict[str, float] = field(default_factory=dict)  # the same of each direction by itself
-    rates_source: str = ""  # what says so
-    syncs: tuple[int, float] | None = None  # count and mean_ns of fsync and the like, which the figures above leave out
+    ramp_seconds: float | None = None  # time of the same work before the counted time
+    rate: float | None = None  # ops due per second on each thread, for a client with a schedule
+    rates: dict[str, float] = field(default_factory=dict)  # the same for each direction separately
+    rates_source: str = ""  # source of the rates
+    # count and mean_ns of fsync and the like, not contained in the figures above
+    syncs: tuple[int, float] | None = None
 
     def counts(self) -> dict[str, int]:
-        """How many ops of each class the tool counts, where it tells them apart."""
+        """Number of ops of each class, if the tool counts classes separately."""
         return {name: count for name, (count, _) in self.by_class.items()}
 
     def of_classes(self, names: Sequence[str]) -> ClientReport | None:
-        """The report of some classes of ops alone, by the directions in their names. Itself where these are all, or the
-        tool does not tell directions apart; None where it does and has no figure of such ops.
+        """The report of some classes of ops alone, by the directions in their names. The whole report if these are all
+        classes, or if the tool does not tell directions apart; None without a figure of such ops.
         """
         apart = self.by_class | ({"sync": self.syncs} if self.syncs else {})
         wanted: set[str] = set()
@@ -76,14 +77,14 @@ class ClientReport:
         )
 
     def outside_ns(self, mean_ns: float) -> float | None:
-        """How much of the tool's mean passes outside of the ops that it counts, whose mean is given: in a queue of its
-        own, mostly. None: no more than it takes to look at a clock.
+        """The part of the tool's mean outside of its counted ops with the mean ``mean_ns``: mostly in a queue of the
+        tool. None: not more than for reading a clock.
         """
         outside_ns = self.mean_ns - mean_ns
         return outside_ns if outside_ns > max(_OWN_SHARE * self.mean_ns, _OWN_NS) else None
 
     def fault(self) -> str | None:
-        """What is impossible about it, in a line."""
+        """An impossible figure, in a line."""
         for what, value in (
             ("run time", self.seconds),
             ("ramp time", self.ramp_seconds),

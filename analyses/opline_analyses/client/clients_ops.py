@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The ops that a client's figures are about: of which classes, and when.
+"""The ops behind a client's figures: classes, and time.
 
-Takes a run, the ops among which they are, and the client's report; gives a `Selection` with how it came about.
+Takes a run, a selection of ops, and the client's report; gives a `Selection` and how it was found.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ClientsOps(Value):
-    """The ops; the classes to which they were narrowed, empty where all are meant; their time, None: any."""
+    """The ops; the chosen classes, empty for all; their time, None: any."""
 
     which: Selection
     classes: list[str]
@@ -58,7 +58,7 @@ def _in_time(which: Selection, classes: list[str], span: Span | None) -> Clients
 
 
 def _by_object(run: Run, among: Selection) -> list[tuple[str, str | None, int]]:
-    """Class, object and number of complete ops, the most first; without bios that no call stands for."""
+    """Class, object and number of complete ops, the most first; without bios outside of calls."""
     found = run.rows(
         f"""SELECT o.class, o.object, count(*) FILTER (o.complete) AS n FROM ops o
             WHERE {among.where} AND o.class IS NOT NULL
@@ -76,6 +76,6 @@ def _nearest(groups: list[tuple[str, str | None, int]], direction: str, count: i
 
 
 def other_ops(client: ClientReport) -> str:
-    """The line about a client's figures that no classes of ops come near to."""
+    """The line about a client's figures without a similar number in any classes of ops."""
     counts = " and ".join(count_of(n, name) for name, n in client.counts().items())
     return f"no classes of ops are as many as the client's {counts}: its figures are of other ops than these."

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Closing the loop: how much of the time that the client itself reports is attributed to stages, and what is left.
+"""Closing the loop: the part of the client's own reported time that is attributed to stages, and the rest.
 
-Takes a run, a client's report and, where there is one, its log of single ops; gives a `Coverage`. *Attributed* is
-latency without stages of kind unknown and without what no stage claims. *Explained* is what of that lies in stages of
-at most ``UNSPLIT`` of the mean, the device and declared waits aside, or in such parts of a stage by what its thread did
-meanwhile for other ops: a stage with most of the latency in one piece has a name and explains nothing. Means are over
-complete ops that no lost event touches. A client's report is of the tainted ones too: what they add to the mean is a
-part of its own, and shares are of the mean without it.
+Takes a run, a client's report and, if present, the client's log of single ops; gives a `Coverage`. *Attributed* is
+latency without stages of kind unknown and without time in no stage. *Explained* is the part of the attributed time in
+stages of at most ``UNSPLIT`` of the mean, in the device, in declared waits, or in such small parts of a stage by the
+thread's work for other ops meanwhile: a stage with most of the latency in one piece has a name and explains nothing.
+Means are over complete ops untouched by lost events. A client's report includes the tainted ops: their share of the
+mean is a separate part, and shares are of the mean without this part.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Part(NamedTuple):
 
     name: str
     mean_ns: float
-    level: int  # 0: parts that sum to the client's mean; 1: what the part above consists of
+    level: int  # 0: parts that sum to the client's mean; 1: pieces of the part above
 
 
 class Wide(NamedTuple):
-    """A stage with more than ``UNSPLIT`` of the mean, and what its thread did meanwhile for other ops."""
+    """A stage with more than ``UNSPLIT`` of the mean, and the thread's meantime work for other ops."""
 
     stage: str
     from_point: str
@@ -51,12 +51,12 @@ class Wide(NamedTuple):
     behind: list[behind.Part]
 
     def text(self) -> str:
-        """As `opline stages` names it, with its two ends."""
+        """The name in `opline stages`, with the two ends."""
         pair = f"{self.from_point} → {self.to_point}"
         return pair if self.stage == pair else f"{self.stage}, {pair}"
 
     def unexplained_ns(self, limit_ns: float) -> float:
-        """What of it is in pieces of more than that. A declared wait is explained by being one."""
+        """The part in larger pieces. A declared wait is explained as a wait."""
         return 0.0 if self.kind == "wait" else sum(p.mean_ns for p in self.behind if p.mean_ns > limit_ns)
 
 
@@ -72,7 +72,7 @@ class Coverage(NamedTuple):
     unattributed_ns: float
     by_kind: dict[str, float]
     client: ClientReport | None
-    submit_ns: float | None  # client's begin to begin point, of the ops that its log names
+    submit_ns: float | None  # client's begin to begin point, for the ops in the client's log
     reap_ns: float | None
     logged_ops: int | None
     log_client_ns: float | None  # mean of the logged ops' own latencies
@@ -81,8 +81,8 @@ class Coverage(NamedTuple):
 
     @property
     def client_ns(self) -> float | None:
-        """The client's own mean: of its log, where it has a line for every op that counts, else of its report. A log of
-        some of the ops is no figure of them all.
+        """The client's own mean: from the log, if the log has a line for every counted op, else from the report. A log
+        of only some of the ops gives no figure of all ops.
         """
         if self._of_log:
             return self.log_client_ns
@@ -94,12 +94,12 @@ class Coverage(NamedTuple):
 
     @property
     def tainted_ns(self) -> float:
-        """What the tainted ops add to the client's mean: 0 where its figure is without them."""
+        """The tainted ops' share of the client's mean: 0 if the client's figure is without these ops."""
         return 0.0 if self._of_log or self.client is None else self.complete_ns - self.mean_ns
 
     @property
     def whole_ns(self) -> float:
-        """What shares are of: the client's mean without what the tainted ops add, else the trace's."""
+        """The base of shares: the client's mean without the tainted ops' share, else the trace's mean."""
         return (self.client_ns or self.mean_ns) - self.tainted_ns
 
     @property
@@ -114,8 +114,8 @@ class Coverage(NamedTuple):
         return ratio(self.attributed_ns - unexplained, self.whole_ns)
 
     def parts(self) -> list[Part]:
-        """The parts at level 0 sum to the client's mean (to the trace's without one), those at level 1 to the one
-        above them.
+        """The parts at level 0 sum to the client's mean (to the trace's without a client), parts at level 1 to the part
+        above.
         """
         found = [Part("attributed", self.attributed_ns, 0)]
         found += [Part(kind, mean, 1) for kind, mean in self.by_kind.items()]
@@ -185,7 +185,7 @@ GROUP BY op_id, kind
 
 
 def wide_stages(run: Run, mean_ns: float) -> list[Wide]:
-    """The widest first. Not the device's, nor unknown time, which is not attributed either."""
+    """The widest first. Without the device's stages and without unknown time, which is not attributed either."""
     stage_sums.make(run)
     found = run.rows(
         f"""WITH n AS (SELECT count(*) AS n FROM counted)

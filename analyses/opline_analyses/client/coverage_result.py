@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How much of the time that the client reports is accounted for, as a result; and the checks beside it."""
+"""The accounted part of the client's reported time, as a result; with the checks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from opline_analyses.base.result_table import Part
     from opline_analyses.runs.run import Run
 
-MOST_LINES = 0.98  # of a client's log: its ops are known by them
+MOST_LINES = 0.98  # of a client's log: these lines identify the client's ops
 
 
 def _client(run: Run, file: Path | None, filters: OpFilters) -> ClientReport | None:
@@ -56,16 +56,16 @@ def _client(run: Run, file: Path | None, filters: OpFilters) -> ClientReport | N
 def _counted(
     run: Run, filters: OpFilters, client: ClientReport | None, joined: Joined | None
 ) -> tuple[Selection, list[str]]:
-    """The ops that the client's figures are about, and the classes to which they were narrowed for that."""
+    """The ops behind the client's figures, and the classes chosen for this."""
     which = selection(run, filters)
     whole = None if filters.op_class or filters.since or filters.until else client
     classes: list[str] = []
     span: Span | None = None
     if whole and joined and joined.ops == joined.lines == whole.count:
-        # Every line of a complete log has its op: the others are somebody else's, whatever their class.
+        # Every line of a complete log has an op: the other ops are not the client's, whatever their class.
         which = which.also("o.op_id IN (SELECT op_id FROM client_ops)")
     elif joined and whole and joined.lines == whole.count and joined.ops >= MOST_LINES * joined.lines:
-        # Nearly every line has its op; the few without one are ops without an end, on the same threads.
+        # Nearly every line has an op; the few lines without belong to ops without an end, on the same threads.
         which = which.also(
             "(o.op_id IN (SELECT op_id FROM client_ops) OR NOT o.complete AND (o.class, o.begin_tid) IN"
             " (SELECT (c.class, c.begin_tid) FROM ops c SEMI JOIN client_ops USING (op_id)))"
@@ -109,7 +109,7 @@ def result(
     found = measure(run, which, client, with_log=log is not None)
     loop, schedule = closed_loop(run), corrected_latencies(run, every_ns, client)
     results = []
-    # The client's rate is of the whole run: nothing to compare a part of it with.
+    # The client's rate is of the whole run: a part of the run has no figure to compare with.
     whole_run = None if filters.since or filters.until else client
     if whole_run:
         window_ns, completions = run.row(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from opline_analyses.client.fio_log import Joined
     from opline_analyses.client.schedule import Corrected
 
-PIECE = 0.005  # of the mean: smaller ones are not shown
+PIECE = 0.005  # of the mean: smaller pieces are not shown
 PARTS = (
     label("part", "part of the mean"), Column("level"), time("mean_ns", "us"), share("share", digits=2),
 )  # fmt: skip
@@ -96,7 +96,7 @@ def step_lines(s: dict[str, Any]) -> Iterator[str]:
 
 
 def part_rows(c: Coverage) -> Iterator[tuple[object, ...]]:
-    """The parts of level 0 sum to the whole, those of level 1 to the one above them."""
+    """The parts of level 0 sum to the whole, parts of level 1 to the part above."""
     for part in c.parts():
         yield part.name, part.level, part.mean_ns, part.mean_ns / c.whole_ns if c.whole_ns else None
 

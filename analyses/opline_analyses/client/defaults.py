@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Which ops figures are about if nobody names a class: those that the client counts, else those of calls.
+"""The ops behind figures without a named class: the client's ops, else the ops of calls.
 
-Takes a run and the options; gives a `Selection`, and a line about what is left out (docs/internals/design.md, "The ops
-that count").
+Takes a run and the options; gives a `Selection`, and a line about ops left out (docs/internals/design.md, "The ops that
+count").
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _among(run: Run, whose: str) -> Selection:
 
 
 def report_of(run: Run) -> ClientReport | None:
-    """The figures that the recorded command printed of itself; None: it printed none."""
+    """The recorded command's own printed figures; None: not printed."""
     return _report_in(run.places())
 
 

@@ -39,17 +39,17 @@ FEW = 0.01  # of a job's ops may have taken longer than fio's I/O (clocks)
 MOST = 0.8  # of a job's lines have an op, at least, or of the thread's ops a line
 DIRECTIONS = ("read", "write", "trim")
 _BEYOND = 1 << 63
-_SHOWN = 80  # characters of a line that is none
+_SHOWN = 80  # characters of a bad line in a message
 NAME = re.compile(r"^(?P<prefix>.+)_(?P<kind>lat|clat|slat)(?P<job>\.\d+)?\.log$")
 
 
 class Joined(Value):
-    """What became of the lines."""
+    """The result for the lines."""
 
     lines: int
     ops: int
     uncertainty_ns: int | None  # of submit and reap; None: fio did not log the issue times
-    left_out: Mapping[str, int] = {}  # lines that have no op, by reason
+    left_out: Mapping[str, int] = {}  # lines without an op, by reason
 
 
 def is_fio_log(path: Path) -> bool:

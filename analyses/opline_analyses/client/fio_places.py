@@ -27,7 +27,7 @@ _BEYOND = 1 << 62
 
 
 def _maps(run: Run) -> list[FileMap]:
-    """Of the files that the run was made with; a recording that was moved has its own beside it."""
+    """Maps of the run's files; a moved recording has its own file beside the run."""
     named = [Path(str(entry["file"])) for entry in run.manifest.get("extents") or ()]
     beside = [place / "extents.json" for place in run.places()]
     found = [path for path in named if path.is_file()] or [path for path in beside if path.is_file()][:1]
@@ -35,7 +35,7 @@ def _maps(run: Run) -> list[FileMap]:
 
 
 def make_places(run: Run) -> None:
-    """Makes `fio_places`. Raises OplineError for an extents.json that can't be read."""
+    """Makes `fio_places`. Raises OplineError for an unreadable extents.json."""
     parts = partitions(run)
     maps = _maps(run)
     pieces = [

@@ -35,7 +35,7 @@ def _each(text: str, kb_base: str) -> list[float | None]:
 
 
 def rates_of(options: Mapping[str, str]) -> tuple[dict[str, float], str]:
-    """Ops a second by direction, and the option that says so; empty where no schedule is known."""
+    """Ops per second by direction, and the option with the rate; empty without a known schedule."""
     kb_base = options.get("kb_base", "1024")
     if options.get("rate_process", "linear") != "linear":
         return {}, ""
@@ -52,7 +52,7 @@ def rates_of(options: Mapping[str, str]) -> tuple[dict[str, float], str]:
 
 
 def options_in(words: list[str]) -> dict[str, str]:
-    """fio's options on a command line that say something of rates; of what is given twice, as to several jobs, none."""
+    """fio's options about rates on a command line; an option given twice, as for several jobs, is left out."""
     found: dict[str, set[str]] = {}
     for word, after in pairwise([*words, ""]):
         name, equals, value = word.lstrip("-").partition("=")

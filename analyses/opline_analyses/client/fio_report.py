@@ -110,7 +110,7 @@ def fio_json(document: Any) -> ClientReport | None:
 
 
 def _syncs(found: list[tuple[int, float]]) -> tuple[int, float] | None:
-    """Count and mean of all of them."""
+    """Count and mean of all parts."""
     count = sum(n for n, _ in found)
     return (count, sum(n * mean for n, mean in found) / count) if count else None
 
@@ -123,14 +123,14 @@ def _syncs_of(job: dict[str, Any]) -> tuple[int, float]:
 
 
 def _rates(shared: dict[str, Any], jobs: list[Any]) -> tuple[dict[str, float], str]:
-    """What is due on each thread, where that is the same for all jobs."""
+    """The schedule of each thread, if equal for all jobs."""
     options = [shared | (job.get("job options") or {}) for job in jobs]
     found = [rates_of({name: str(value) for name, value in each.items()}) for each in options]
     return found[0] if all(one == found[0] for one in found) else ({}, "")
 
 
 def _ramp_seconds(shared: dict[str, Any], jobs: list[Any]) -> float | None:
-    """The longest ramp_time of its jobs: before it fio counts nothing."""
+    """The longest ramp_time of the jobs: fio counts nothing before."""
     options = [shared, *(job.get("job options") or {} for job in jobs)]
     given = [str(o["ramp_time"]) for o in options if o.get("ramp_time")]
     found = [s for text in given if (s := _fio_seconds(text))]
@@ -165,7 +165,7 @@ _FIO_SIZES = re.compile(
 
 
 def _fio_sizes(text: str) -> dict[str, int]:
-    """The one size of all I/Os per direction, where all jobs have that: fio's text rounds the bytes themselves."""
+    """The single size of all I/Os per direction, if equal in all jobs: fio's text rounds the bytes themselves."""
     found: dict[str, set[str]] = {"read": set(), "write": set()}
     for words in _FIO_SIZES.findall(text):
         sizes = [word.removesuffix("B") for word in words]

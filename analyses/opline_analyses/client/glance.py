@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The first look at a recording that has just been made: its ops beside what the client says, the widest stage, what
-was lost, and what to type next.
+"""The first look at a new recording: the ops beside the client's figures, the widest stage, the losses, and the next
+commands.
 
-Takes a recording's directory; gives a few lines. The core counts while it reads the trace; no run is made.
+Takes a recording's directory; gives a few lines. The core counts while reading the trace; no run is made.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _P99 = ("latency_ns.p99",)
 
 
 def next_lines(directory: Path, modelled: bool, block: bool) -> Iterator[str]:
-    """What to type next: none prints more than a screen or two. ``modelled``: the recording has ops that count;
-    ``block``: it has block events.
+    """The next commands: none prints more than a screen or two. ``modelled``: the recording has counted ops; ``block``:
+    the recording has block events.
     """
     at = pasted(directory)
     if not modelled:
@@ -54,14 +54,14 @@ def next_lines(directory: Path, modelled: bool, block: bool) -> Iterator[str]:
 
 
 class Glance(Value):
-    """What a recording with a model came to, in lines; ``ops``: the commands about ops have something to show."""
+    """The result of a recording with a model, in lines; ``ops``: the commands about ops have something to show."""
 
     lines: list[str]
     ops: bool
 
 
 def glance(directory: Path, model: Model, event_count: int | None) -> Glance:
-    """The ops of a recording, what is left out, and what was lost."""
+    """The ops of a recording, the ops left out, and the losses."""
     if event_count is None or event_count > MOST_EVENTS:
         return Glance(["the trace is long: opline stages counts its ops"], True)
     try:
@@ -129,7 +129,7 @@ def _counted(
 
 
 def _not_alike(classes: dict[str, int], client: ClientReport) -> str:
-    """Why the client's figures are not those of the recorded ops; empty where they may be compared."""
+    """The reason why the client's figures are not of the recorded ops; empty if comparable."""
     theirs = " and ".join(count_of(n, name) for name, n in client.counts().items())
     count = theirs or ("" if client.count is None else count_of(client.count, "op"))
     said = f"{client.tool}'s own figures (mean {duration(client.mean_ns)}{f' of {count}' if count else ''})"
@@ -143,7 +143,7 @@ def _not_alike(classes: dict[str, int], client: ClientReport) -> str:
 
 
 def _ops(counted: _Counted, client: ClientReport | None, unseen: int) -> str:
-    """``unseen``: ops that end at the completion, as nothing says when the application took it."""
+    """``unseen``: ops that end at the completion, as no event tells when the application took the completion."""
     t = counted.table
     of = f"{' and '.join(map(shown, counted.classes))} " if counted.classes else ""
     text = f"{count_of(t.ops, f'{of}op')}: mean {duration(t.latency.mean_ns)}, p99 {duration(t.latency.p99_ns)}"
@@ -164,7 +164,7 @@ def _ops(counted: _Counted, client: ClientReport | None, unseen: int) -> str:
 
 
 def _own_cost(directory: Path, t: StageTable, classes: list[str]) -> Iterator[str]:
-    """What recording itself adds to each op that is a system call, where that is a real share of the latency."""
+    """The recorder's own cost in each op that is a system call, if a real share of the latency."""
     cost_ns = ((recording_of(directory) or {}).get("collector") or {}).get("call_ns")
     if cost_ns and classes and set(classes) <= _CALLS and cost_ns >= _REAL_SHARE * t.latency.mean_ns:
         yield (

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Whether the client works in a closed loop: it begins an op when another one ends, so a slow op keeps others back.
+"""Whether the client works in a closed loop: an op begins when another op ends, so a slow op delays others.
 
-Takes a run; gives the size of the loop. Its latencies do not show what a client with a schedule of its own would
-have waited (coordinated omission, Gil Tene). client/schedule.py corrects them where a schedule is known.
+Takes a run; gives the size of the loop. The latencies do not show the waits of a client with its own schedule
+(coordinated omission, Gil Tene). client/schedule.py corrects latencies with a known schedule.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from opline_analyses.runs.columns import queried
 if TYPE_CHECKING:
     from opline_analyses.runs.run import Run
 
-MOST = 0.3  # of the ops, at least, make it the same number in flight when they begin
-ABOVE = 0.05  # of them, at most, make it more
+MOST = 0.3  # least share of the ops with this number in flight at their begin
+ABOVE = 0.05  # largest share of the ops with more in flight
 SOON = 0.1  # of the median latency: the median time from an op's end to the next begin
-ALONE = 0.5  # the same where one op is in flight, and that time is steadier than from begin to begin
+ALONE = 0.5  # the same for one op in flight, with a time steadier than from begin to begin
 
 
 def closed_loop(run: Run) -> int | None:
-    """How many ops are kept in flight; None where the ops do not look like that."""
+    """Number of ops kept in flight; None if the ops show no loop."""
     import numpy as np  # not for a page of help
 
     ops = queried(run, "SELECT begin_ns, end_ns FROM ops WHERE complete ORDER BY begin_ns")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Which ops a client's figures are about: not what it does long before or after what it has measured.
+"""The ops behind a client's figures: without work long before or after the measured time.
 
-Takes a run, the selected ops and the client's report; gives the first and the last begin of those ops.
+Takes a run, the selected ops and the client's report; gives the first and the last begin of these ops.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PAUSE = 0.01  # of the whole: where nothing is in flight for so long the client 
 
 
 class Span(NamedTuple):
-    """The ``inside`` ops that begin from ``first_ns`` to ``last_ns``; ``outside`` of the selected ones don't."""
+    """The ``inside`` ops begin from ``first_ns`` to ``last_ns``; the ``outside`` ops of the selection do not."""
 
     first_ns: int
     last_ns: int
@@ -27,7 +27,7 @@ class Span(NamedTuple):
     outside: int
 
     def of(self, which: Selection) -> Selection:
-        """The selected ops that are inside."""
+        """The selected ops inside."""
         return which.also("o.begin_ns BETWEEN ? AND ?", self.first_ns, self.last_ns)
 
 

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 LEAST = 0.01  # of the mean or of the variance
 MOST = 5  # intervals
-EVENTS = 4  # of the trace's events that no point uses
+EVENTS = 4  # of the trace's events without a point
 ASIDES = 3  # of an interval, at most
-OFTEN = 0.5  # of the intervals have an aside: then it is named
+OFTEN = 0.5  # share of the intervals with an aside; then the aside is named
 
 
 class Interval(NamedTuple):
@@ -57,18 +57,18 @@ class Interval(NamedTuple):
     blocked_ns: int
     blocked_io_ns: int
     woken_by: str | None
-    asides: list[str]  # points that half of them pass, and at which no stage is cut
-    op_id: int  # of the longest one
+    asides: list[str]  # points passed in half of the intervals, without a cut of a stage
+    op_id: int  # of the longest interval
     begin_ns: int
     end_ns: int
 
     @property
     def ends(self) -> str:
-        """Its two points."""
+        """The two points."""
         return f"{self.from_point} → {self.to_point}"
 
     def meanwhile(self) -> str:
-        """What is known to happen in it."""
+        """Known states of the thread in the interval."""
         known = (("on a CPU", self.on_cpu_ns), ("blocked", self.blocked_ns), ("blocked on I/O", self.blocked_io_ns))
         told = [f"{what} {percent(ns, self.total_ns, 0)} %" for what, ns in known if ns >= 0.01 * self.total_ns]
         if self.woken_by and self.blocked_ns >= 0.1 * self.total_ns:
@@ -79,7 +79,7 @@ class Interval(NamedTuple):
 
 
 class Unsplit(NamedTuple):
-    """``events``: in the trace and of no point, with their numbers, the most frequent first."""
+    """``events``: events of the trace without a point, with their numbers, the most frequent first."""
 
     ops: int
     intervals: list[Interval]
@@ -124,7 +124,7 @@ class _Sums(NamedTuple):
     ends: list[str]
 
     def with_more(self, more: _Sums) -> _Sums:
-        """And those of another recurrence of the points."""
+        """Adds sums of the same points with other recurrence numbers."""
         number, total, products, cpu, blocked, io = (a + b for a, b in zip(self[1:-3], more[1:-3], strict=True))
         longest = max(self.longest_ns, more.longest_ns)
         begins, ends = self.begins + more.begins, self.ends + more.ends
@@ -144,7 +144,7 @@ def _sums(run: Run) -> dict[tuple[str, str, str], _Sums]:
 
 
 def _asides(run: Run, these: Sequence[object], least: float) -> list[str]:
-    """The most frequent points aside in the intervals of a stage that at least so many ops pass there."""
+    """The most frequent points aside in the intervals of a stage, passed there by at least OFTEN of the ops."""
     import numpy as np
 
     from opline.store.arrays import gathered

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Inputs that have histograms alone: what other tools counted while they measured. There are no single I/Os in them."""
+"""Inputs with histograms only: other tools' counts. These inputs have no single I/Os."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a reader of histograms or of latencies is given: the input, and what the options say of it."""
+"""The arguments of a reader of histograms or latencies: the input, and the options about the input."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 class Asked(Value):
-    """An input, and what the options say of it; None where they don't."""
+    """An input, and the options about the input; None: not given."""
 
     path: str
-    counted_in: str | None = None  # the unit of histograms that do not say theirs
-    datasource: str | None = None  # of PyLatencyMap's records that do not say theirs
+    counted_in: str | None = None  # the unit of histograms without a unit
+    datasource: str | None = None  # of PyLatencyMap's records without a data source
     event: str | None = None  # of Oracle's trace
     case_sensitive: bool = False
     unit: str | None = None  # of two columns: of the values
     unitstime: str | None = None  # of two columns: of the times
 
     def lines(self) -> Iterator[str]:
-        """The lines of the input, as they come. Raises OplineError."""
+        """The lines of the input, one after the other. Raises OplineError."""
         try:
             with io.TextIOWrapper(pipes.opened(self.path), encoding="utf-8", errors="replace") as text:
                 yield from text

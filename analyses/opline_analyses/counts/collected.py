@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A series of histograms that somebody else made, as the views show them: by interval, group and bucket."""
+"""A series of another tool's histograms for the views: by interval, group and bucket."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from opline_analyses.counts.snapshot import Snapshot
     from opline_analyses.intervals.buckets import Numbers
 
-UNEVEN = 1.5  # intervals that differ by this factor are told
+UNEVEN = 1.5  # intervals with lengths different by this factor are reported
 
 
 class Edged:
-    """Buckets as a tool had them: their ordinals and edges."""
+    """A tool's buckets: ordinals and edges."""
 
     def __init__(self, edges: Sequence[tuple[int, int]]) -> None:
         self.all = list(edges)
@@ -40,7 +40,7 @@ class Edged:
 
 @dataclass(slots=True)
 class Collected:
-    """All intervals, and the buckets that any of them has."""
+    """All intervals, and the buckets used in any interval."""
 
     intervals: list[Interval]
     buckets: Edged
@@ -48,7 +48,7 @@ class Collected:
 
     @property
     def groups(self) -> list[str]:
-        """Their names, in order."""
+        """The groups' names, in order."""
         return sorted({group for interval in self.intervals for group in interval.groups}) or [""]
 
     @property
@@ -58,11 +58,11 @@ class Collected:
 
     @property
     def label(self) -> str:
-        """What the tool says that it has measured."""
+        """The tool's description of its measurement."""
         return self.intervals[-1].snapshot.label
 
     def cells(self, interval: Interval) -> Cells:
-        """By group and bucket; a cell's total is about what was waited. Empty buckets are left out."""
+        """By group and bucket; a cell's total is approximately the waited time. Empty buckets are left out."""
         found: Cells = {}
         for group, counts in interval.groups.items():
             for bucket, count in counts.items():
@@ -72,7 +72,7 @@ class Collected:
         return found
 
     def powers(self, interval: Interval, unit: str) -> Cells:
-        """The same with buckets of powers of two of ``unit``: a bucket is in the one that holds its upper end."""
+        """The same with buckets of powers of two of ``unit``: each bucket goes into the bucket with its upper end."""
         found: Cells = {}
         for group, counts in interval.groups.items():
             for bucket, count in counts.items():
@@ -83,12 +83,12 @@ class Collected:
 
 
 def power_of(bucket: tuple[int, int | None], unit_ns: int) -> int:
-    """The ordinal (as of PowerOfTwo) of the power of two that a bucket's upper end does not exceed."""
+    """The ordinal (of PowerOfTwo) of the least power of two at or above a bucket's upper end."""
     return (-(-closed_end(bucket) // unit_ns) - 1).bit_length()
 
 
 def collect(snapshots: Iterable[Snapshot], where: str) -> Collected:
-    """All of an input. What is odd about it is said on stderr. Raises OplineError if it has nothing."""
+    """The whole input. Oddities are reported on stderr. Raises OplineError for an empty input."""
     kept = list(snapshots)
     found = list(intervals(kept))
     if not kept:
@@ -116,8 +116,8 @@ def collect(snapshots: Iterable[Snapshot], where: str) -> Collected:
 
 
 def grouped(found: Collected, step_us: int | None, most: int | None = None) -> list[Interval]:
-    """The intervals put together: all of them, or those that end in the same ``step_us`` from the first's begin, of
-    these the first ``most``. Raises UsageError where nobody reads so many.
+    """The intervals put together: all of them, or the intervals that end in the same ``step_us`` from the first's
+    begin; only the first ``most``. Raises UsageError for too many.
     """
     zero = found.intervals[0].begin_us
     together: dict[int, Interval] = {}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Other tools' histograms as `opline hist` prints them: its table with their own buckets, the other layouts with powers
-of two, CSV and JSON. Sums and means are estimates, from the middle of each bucket, and said to be.
+"""Other tools' histograms for `opline hist`: opline's table with the tool's buckets, the other layouts with powers of
+two, CSV and JSON. Sums and means are estimates from the middle of each bucket, and marked as estimates.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _seconds(us: int) -> str:
 
 
 def text(found: Collected, shown: Sequence[Interval], style: str, unit: str) -> Iterator[Part]:
-    """The histograms as --style has them, but records. Raises UsageError."""
+    """The histograms in the layout of --style, except records. Raises UsageError."""
     names = found.groups
     zero = shown[0].begin_us
     if found.label:
@@ -75,7 +75,7 @@ def text(found: Collected, shown: Sequence[Interval], style: str, unit: str) -> 
 
 
 def records(found: Collected, shown: Sequence[Interval], unit: str) -> Iterator[str]:
-    """As PyLatencyMap's records, whose counts grow, after an empty one. Raises UsageError for more than one group."""
+    """PyLatencyMap's records, with growing counts, after an empty record. Raises UsageError for more than one group."""
     if len(found.groups) > 1:
         raise UsageError("--style latencymap has one histogram: " + ", ".join(found.groups) + " are several.")
     source = "oracle" if found.intervals[0].snapshot.upper else "systemtap"
@@ -96,7 +96,7 @@ COLUMNS = (
 
 
 def result(found: Collected, shown: Sequence[Interval], style: str, unit: str) -> ResultTable:
-    """The histograms, for people as --style has them. Raises UsageError."""
+    """The histograms, for people, in the layout of --style. Raises UsageError."""
 
     def lines(_: ResultTable) -> Iterator[Part]:
         return records(found, shown, unit) if style == "latencymap" else text(found, shown, style, unit)
@@ -105,7 +105,7 @@ def result(found: Collected, shown: Sequence[Interval], style: str, unit: str) -
 
 
 def _cells(found: Collected, shown: Sequence[Interval]) -> Iterator[tuple[object, ...]]:
-    """A row for each bucket of each interval that has something; an interval of nothing is a row, too."""
+    """A row for each nonempty bucket of each interval; an empty interval is a row, too."""
     zero = shown[0].begin_us
     for interval in shown:
         times = ((interval.begin_us - zero) * 1000, (interval.end_us - zero) * 1000)
@@ -118,7 +118,7 @@ def _cells(found: Collected, shown: Sequence[Interval]) -> Iterator[tuple[object
 
 
 def document(found: Collected, shown: Sequence[Interval]) -> dict[str, object]:
-    """The intervals as JSON has them."""
+    """The intervals for JSON."""
     zero = shown[0].begin_us
 
     def bucket(place: int, cell: Cell) -> dict[str, int]:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The columns of PyLatencyMap's screen (counts/screen.py): of a run, of other tools' histograms, and of latencies.
+"""The columns of PyLatencyMap's screen (counts/screen.py): from a run, from other tools' histograms, and from
+latencies.
 
-Of latencies one by one bucket B has B to 2 B, and time waited is exact. Lengths of time are nanoseconds.
+For single latencies bucket B has B to 2 B, and the waited time is exact. Lengths of time are nanoseconds.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def of_counts(kind: Kind, given: Asked) -> Iterator[Column]:
-    """A column for each interval of another tool's histograms, as they come. Raises OplineError."""
+    """A column for each interval of another tool's histograms, one after the other. Raises OplineError."""
     snapshots = kind.read(given)
     first = next(snapshots, None)
     if first is None:

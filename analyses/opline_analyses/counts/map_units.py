@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The unit of a bpftrace map's values, from the map's name: @read_ns, @usecs, @latms, @queueLatUs.
 
-bpftrace prints no unit. Scripts say it in the name: as a word of its own (words are separated by underscores, digits or
-capital letters), or as the end of a word about time. The letter s at such an end is a plural: @times, @lats.
+bpftrace prints no unit. Scripts have the unit in the name: as a separate word (words are separated by underscores,
+digits or capital letters), or as the end of a word about time. The letter s at such an end is a plural: @times, @lats.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NO_TIME = {
     *("blocks", "pages", "depth", "qd", "qlen", "len", "length", "count", "counts", "cpu", "cpus", "nr", "num"),
     *("inflight", "kbyte", "kbytes"),
 }
-_COUNTED = re.compile(r"\d(?:ns|us|ms|s)(?![A-Za-z])")  # @lat_100us: its values are numbers of 100 us
+_COUNTED = re.compile(r"\d(?:ns|us|ms|s)(?![A-Za-z])")  # @lat_100us: the values are numbers of 100 us
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
@@ -37,7 +37,7 @@ def _parts(name: str) -> list[str]:
 
 
 def unit_of(name: str) -> str | None:
-    """ns, us, ms or s; None where the name does not say it, says two, or a multiple of one."""
+    """ns, us, ms or s; None for a name with no unit, two units, or a multiple of a unit."""
     if _COUNTED.search(name):
         return None
     found = set()

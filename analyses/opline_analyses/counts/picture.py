@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Heat maps of other tools' data. Of histograms: a column for each, or for what ends in the same --stepsec, and a row
-for each bucket. Of latencies one by one: the axes of a run's map.
+"""Heat maps of other tools' data. Histograms: a column for each histogram, or for each --stepsec, and a row for each
+bucket. Single latencies: the axes of a run's map.
 """
 
 from __future__ import annotations

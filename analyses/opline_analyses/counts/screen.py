@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""PyLatencyMap's screen: two maps one above the other, events per second and time waited per second, the newest right.
+"""PyLatencyMap's screen: two maps one above the other, events per second and waited time per second, the newest right.
 
-Takes one column after the other; gives lines. The layout, the scales and the options are those of LatencyMap.py 1.3
-(LucaCanali/PyLatencyMap 253598b), which a test compares with where it is there. What differs: a column whose counts
-began again is marked, a map without colours has characters, and time waited is exact where single latencies are known.
+Takes one column after the other; gives lines. Layout, scales and options are those of LatencyMap.py 1.3
+(LucaCanali/PyLatencyMap 253598b); a test compares both if LatencyMap.py is there. Differences: a column with restarted
+counts is marked, a map without colours has characters, and the waited time is exact for single latencies.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Column:
 
 @dataclass(slots=True)
 class Options:
-    """As LatencyMap.py has them."""
+    """The options of LatencyMap.py."""
 
     columns: int = 90
     lowest: int = -1
@@ -66,14 +66,14 @@ class Options:
         return low, self.highest + (self.compat == "1.2")
 
     def scale(self, asked: float, found: float) -> float:
-        """The value from which on a cell is of the last colour."""
+        """The least value of a cell with the last colour."""
         if asked == -1:
             return found
         return asked * 1.2 if self.compat == "1.2" else asked
 
 
 def number(value: float) -> str:
-    """As the maps show one: a figure up to 9, whole numbers, then two figures."""
+    """A number in the maps' format: one digit up to 9, whole numbers, then two digits."""
     if value < 0:
         return "0"
     if value <= 9:
@@ -88,8 +88,8 @@ def milliseconds(exponent: int, unit: str) -> str:
 
 
 def column_of(interval: Interval) -> Column:
-    """What was counted in an interval, per second; time waited is about 0.75 B where B is a bucket's upper end, 1.5 B
-    where it is the lower one.
+    """The counts of an interval, per second; the waited time is about 0.75 B with B as a bucket's upper end, 1.5 B with
+    B as the lower end.
     """
     from opline_analyses.base.quantities import DURATIONS
     from opline_analyses.counts.collected import power_of
@@ -107,7 +107,7 @@ def column_of(interval: Interval) -> Column:
 
 
 def empty_column(snapshot: Snapshot) -> Column:
-    """The first record's: it only begins the counting."""
+    """The first record's column: begins the counting."""
     return Column(snapshot.unit, date=snapshot.date, label=snapshot.label)
 
 
@@ -122,7 +122,7 @@ class Screen:
         self._ends: tuple[int, int] | None = None
 
     def add(self, column: Column) -> None:
-        """One more column; the oldest goes. The first one's unit says which rows there are."""
+        """One more column; the oldest goes. The first column's unit determines the rows."""
         if self._ends is None:
             self._ends = self.options.ends(column.unit)
         low, high = self._ends

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""A histogram that somebody else made, and a series of them: what was counted between each two.
+"""A histogram of another tool, and a series of histograms: the counts between each two.
 
-Buckets are [low, high) in ns; ``high`` is None where a tool's last bucket is open. Oracle's and NetApp's buckets are
-named by their upper end: B holds B/2 to B. SystemTap's, DTrace's and BPF's are named by their lower: B holds B to 2 B.
+Buckets are [low, high) in ns; ``high`` is None for a tool's open last bucket. Oracle's and NetApp's buckets have the
+name of their upper end: B holds B/2 to B. SystemTap's, DTrace's and BPF's have the name of the lower end: B holds B to
+2 B.
 """
 
 from __future__ import annotations
@@ -23,28 +24,28 @@ SECOND_US = 1_000_000
 
 @dataclass(slots=True)
 class Snapshot:
-    """What a tool printed at once: a histogram, or one for each group (a disk, a set of flags, a key)."""
+    """A tool's output at one time: a histogram, or one for each group (a disk, a set of flags, a key)."""
 
-    unit: str  # of its buckets: ns, us, ms, s
-    line: int  # where it begins
-    at_us: int | None = None  # of whatever clock the tool has
-    length_us: int | None = None  # how long it counted, where it says so
+    unit: str  # of the buckets: ns, us, ms, s
+    line: int  # first line
+    at_us: int | None = None  # of the tool's clock, any clock
+    length_us: int | None = None  # length of the counting, if told
     cumulative: bool = False  # counts since the tool began
     label: str = ""
     date: str = ""
-    upper: bool = False  # buckets are named by their upper ends
+    upper: bool = False  # buckets have the names of their upper ends
     groups: dict[str, Counts] = field(default_factory=dict)
 
     def add(self, group: str, bucket: Bucket, count: int) -> None:
-        """Equal buckets are summed: each instance of a cluster has its own row."""
+        """Equal buckets are summed: each instance of a cluster has a separate row."""
         counts = self.groups.setdefault(group, {})
         counts[bucket] = counts.get(bucket, 0) + count
 
 
 @dataclass(slots=True)
 class Interval:
-    """What was counted from one snapshot to the next. ``restarted``: the tool had begun again, and these are the counts
-    since then. ``timed``: its times are the tool's own.
+    """The counts from one snapshot to the next. ``restarted``: the tool had begun again, and the counts are since then.
+    ``timed``: with the tool's own times.
     """
 
     begin_us: int
@@ -61,8 +62,8 @@ class Interval:
 
 
 def intervals(snapshots: Iterable[Snapshot]) -> Iterator[Interval]:
-    """Of cumulative snapshots the differences, of which the first only begins one; others as they are. A snapshot
-    without a time is one second after the one before it, if it does not say how long it is.
+    """For cumulative snapshots the differences, where the first snapshot only begins the counting; other snapshots
+    unchanged. A snapshot without a time and a length is one second after the snapshot before.
     """
     before: Snapshot | None = None
     at_us = 0
@@ -90,7 +91,7 @@ def intervals(snapshots: Iterable[Snapshot]) -> Iterator[Interval]:
 
 
 def whole_of_one(snapshot: Snapshot) -> Interval:
-    """A single cumulative snapshot: all that was counted since its tool began, whenever that was."""
+    """A single cumulative snapshot: all counts since the tool's begin, at an unknown time."""
     at_us = snapshot.at_us or SECOND_US
     return Interval(at_us - SECOND_US, at_us, snapshot.groups, snapshot, timed=False)
 
@@ -100,8 +101,8 @@ def _difference(counts: Counts, before: Counts) -> Counts:
 
 
 def edges_of(found: Iterable[Interval], where: str) -> list[tuple[int, int]]:
-    """All buckets, in order, without a hole between the first and the last that have something; an open one ends at
-    twice its begin. Raises OplineError where they overlap.
+    """All buckets, in order, without a hole between the first and the last nonempty bucket; an open bucket ends at
+    twice its begin. Raises OplineError if buckets overlap.
     """
     used: set[Bucket] = set()
     empty: set[Bucket] = set()
@@ -121,7 +122,7 @@ def edges_of(found: Iterable[Interval], where: str) -> list[tuple[int, int]]:
                 "units or tools go into files of their own."
             )
         at = high
-        while at < next_low:  # what the tool left out as empty: as powers of two, or as one
+        while at < next_low:  # buckets left out by the tool as empty: as powers of two, or as one bucket
             end = 2 * at if at and 2 * at <= next_low else next_low
             edges.append((at, end))
             at = end
@@ -130,14 +131,14 @@ def edges_of(found: Iterable[Interval], where: str) -> list[tuple[int, int]]:
 
 
 def closed_end(bucket: Bucket) -> int:
-    """Where a bucket ends; an open one is shown as if it ended at twice its begin."""
+    """The end of a bucket; an open bucket is shown with the end at twice its begin."""
     low, high = bucket
     return max(1, 2 * low) if high is None else high
 
 
 def about(bucket: Bucket, count: int) -> int:
-    """The time waited in a bucket, taking its middle for each: 0.75 B where B is the upper end, 1.5 B where it is the
-    lower; of an open one its begin.
+    """The waited time in a bucket, with the bucket's middle for each: 0.75 B with B as the upper end, 1.5 B with B as
+    the lower end; for an open bucket the begin.
     """
     low, high = bucket
     return count * low if high is None else count * (low + high) // 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Times and latencies that no I/O is known of, as the views count them."""
+"""Times and latencies without known I/Os, for the views."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def batch_of(times: Sequence[int], values: Sequence[int], path: StrPath) -> Batch:
-    """Times and values in ns. Raises OplineError for a number that no column holds."""
+    """Times and values in ns. Raises OplineError for a number too large for a column."""
     nothing: Any = np.zeros(len(times), np.int64)
     try:
         if max(times) - min(times) >= 2**63:
@@ -28,5 +28,5 @@ def batch_of(times: Sequence[int], values: Sequence[int], path: StrPath) -> Batc
 
 
 def too_large(path: StrPath) -> OplineError:
-    """Of a number that no column holds."""
+    """The error about a number too large for a column."""
     return OplineError(f"{path} has a number that is too large: 2^63 ns are 292 years.")

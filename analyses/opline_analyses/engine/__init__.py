@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Answers about many recordings: a task per recording, where the recording lies, and sums that add exactly
+"""Answers about many recordings: a task per recording, run beside the recording, and sums with exact addition
 (docs/internals/engine.md).
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Adds the summaries of several runs (`summaries.py`), in the order of the runs. The result does not depend on which
-worker made which summary.
+"""Adds the summaries of several runs (`summaries.py`), in the order of the runs. The result does not depend on the
+assignment of summaries to workers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PARTS = (0.5, 0.9, 0.99, 0.999)
 
 
 def cells_of(summaries: Sequence[Sequence[Sequence[Any]]]) -> Cells:
-    """The sums of cells that `summaries.cells` wrote."""
+    """The sums of cells written by `summaries.cells`."""
     found: Cells = {}
     for summary in summaries:
         for group, bucket, *numbers in summary:
@@ -39,13 +39,13 @@ def cells_of(summaries: Sequence[Sequence[Sequence[Any]]]) -> Cells:
 
 
 def rank_of(part: float, count: int) -> int:
-    """The rank that is a percentile of so many values, the nearest one, from 1; 0 of none."""
+    """The nearest rank of a percentile among ``count`` values, from 1; 0 without values."""
     return -(-int(part * 1000) * count // 1000)
 
 
 def quantiles(buckets: Buckets, known: Mapping[int, int]) -> list[int]:
-    """The values of the ranks that PARTS mean: those that are known, else the middle between the least and the greatest
-    of the rank's bucket.
+    """The values of the ranks of PARTS: known values, else the middle between the least and the greatest value of the
+    rank's bucket.
     """
     if not (whole := buckets.values):
         return [0] * len(PARTS)
@@ -68,8 +68,8 @@ def _stage(name: str, kind: str, buckets: Buckets, squares: int, known: Mapping[
 
 
 def _order(summaries: Sequence[Summary]) -> list[str]:
-    """The stages as an op meets them: by the median, then the mean, of the place where an op has it first, as the
-    core orders those of one run.
+    """The stages in the order in which an op meets the stages: by the median, then the mean, of the stage's first place
+    in an op, as the core orders one run's stages.
     """
     places: dict[str, Counter[int]] = {}
     for summary in summaries:
@@ -121,7 +121,7 @@ def stages(summaries: Sequence[Summary], known: Mapping[str, Mapping[int, int]] 
 
 
 def series(summaries: Sequence[Summary]) -> Series:
-    """Intervals that each run counts from its own first event. Raises UsageError where they begin at several times."""
+    """Intervals counted by each run from the run's own first event. Raises UsageError for different begins."""
     found = [summary["series"] for summary in summaries]
     if len(origins := {one["origin_ns"] for one in found}) > 1 and all(one["last"] > one["first"] for one in found):
         raise UsageError(
@@ -137,7 +137,7 @@ def series(summaries: Sequence[Summary]) -> Series:
 def intervals(
     summaries: Sequence[Summary], whole: Series, names: Sequence[str] | None = None
 ) -> list[tuple[int, Cells]]:
-    """The cells of each interval, idle ones too. ``names``: of the runs, each with a group of its own; None: sums."""
+    """The cells of each interval, empty intervals too. ``names``: of the runs, a group each; None: sums."""
     found: dict[int, list[Any]] = {}
     for place, summary in enumerate(summaries):
         for index, cells in summary["intervals"]:
@@ -152,7 +152,7 @@ def _row(row: Mapping[str, Any], name: str) -> Row:
 
 
 def iostat_rows(names: Sequence[str], summaries: Sequence[Summary], by: str | None) -> list[Row]:
-    """With ``by`` all rows, with the names of the runs before those of the groups; else a row per interval."""
+    """With ``by`` all rows, with the runs' names before the groups' names; else a row per interval."""
     if by is not None:
         rows = [
             _row(row, f"{name}:{row['name']}")

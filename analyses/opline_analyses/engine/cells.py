@@ -24,12 +24,12 @@ def cell(found: Cell) -> list[int | None]:
 
 
 def cells(found: Cells) -> list[list[Any]]:
-    """Cells as JSON, in an order that depends on what is in them alone."""
+    """Cells as JSON, in an order that depends only on the contents."""
     return [[group, bucket, *cell(one)] for (group, bucket), one in sorted(found.items())]
 
 
 class Buckets(Value):
-    """One group's values, by bucket, ascending (StageStatistics::sums): how many, their sum, the least, the most."""
+    """One group's values, by bucket, ascending (StageStatistics::sums): number, sum, least, most."""
 
     bucket: Numbers
     count: Numbers
@@ -48,7 +48,7 @@ class Buckets(Value):
         return bool((self.least == self.most).all())
 
     def place(self, rank: int) -> int:
-        """Which bucket here has the value of this rank, from 1."""
+        """The index of the bucket with the value of this rank, from 1."""
         return int(np.searchsorted(np.cumsum(self.count), rank))
 
 
@@ -66,7 +66,7 @@ def by_group(cells: Mapping[str, Sequence[Sequence[int]]]) -> dict[str, Buckets]
 
 
 def added(of_runs: Sequence[Buckets]) -> Buckets:
-    """The values of all runs. No sum of a bucket exceeds 64 bits, which are 292 years."""
+    """The values of all runs. No sum of a bucket exceeds 64 bits, or 292 years."""
     if not (found := [one for one in of_runs if len(one.bucket)]):
         return NONE
     columns = zip(*((one.bucket, one.count, one.total, one.least, one.most) for one in found), strict=True)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Answers about many recordings that take several questions: measured percentiles of stages, and the slow ops of all
-recordings against the typical ones.
+"""Answers about many recordings with several questions: measured percentiles of stages, and the slow ops of all
+recordings against the typical ops.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LATENCY = "of latency"
 
 
 def exact_stages(asking: Asking) -> tuple[StageTable, Answers]:
-    """The table of all runs' ops, with percentiles that were measured. Raises OplineError."""
+    """The table of all runs' ops, with measured percentiles. Raises OplineError."""
     while True:
         answers = asking.first("stages")
         of_runs = [by_group(summary["cells"]) for summary in answers.summaries]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What an engine is: it runs a task for each recording, and gives a file or the reason why there is none.
+"""The interface of an engine: runs a task for each recording, and gives a file or the reason for a missing file.
 
 A task is a name (`summaries.TASKS`), run in a process ``python -m opline_analyses.engine.task``: no function and no
 object travels. Other packages add engines by an entry point of the group ``opline.engines``.
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     class Engine(Protocol):
-        """Runs tasks. ``map`` gives each item once, as they finish, in any order; ``close`` ends what still runs."""
+        """Runs tasks. ``map`` gives each item once, at its end, in any order; ``close`` ends running tasks."""
 
         def map(self, task: str, items: Sequence[Item]) -> Iterator[tuple[Item, Path | Failure]]:
-            """A file that the task has written (`task.py`), or why there is none, for each item."""
+            """For each item a file written by the task (`task.py`), or the reason for a missing file."""
             ...
 
         def close(self) -> None:
@@ -33,38 +33,37 @@ if TYPE_CHECKING:
 
 
 ENTRY_POINTS = "opline.engines"  # NAME = a function of (the words after NAME:, a folder for files) that gives an Engine
-REFUSED = 5  # exit status of a task: another opline asks
-OURS = "opline: "  # what begins the lines of a task that are for people (opline.talk)
-TOLD = (1, 2, 3, REFUSED)  # exit statuses of tasks that say why: to repeat them changes nothing
+REFUSED = 5  # exit status of a task: asked by another version of opline
+OURS = "opline: "  # begin of a task's lines for people (opline.talk)
+TOLD = (1, 2, 3, REFUSED)  # exit statuses of tasks with a reason: a repetition changes nothing
 
 
 class Item(Value):
-    """One recording, run or trace. ``path``: as the worker sees it; ``options``: what is asked, as JSON has it;
-    ``absent``: why there is nothing to ask, None of a recording that is there; ``argument``: the number of the path
-    that the user named.
+    """One recording, run or trace. ``path``: for the worker; ``options``: the question, for JSON; ``absent``: the
+    reason for a missing recording, None for an existing recording; ``argument``: the number of the user's path.
     """
 
     name: str
     path: str
     options: Mapping[str, Any]
-    host: str | None = None  # where it lies: an engine with a worker there asks that one
+    host: str | None = None  # the recording's host: an engine with a worker there asks this worker
     absent: str | None = None
     argument: int = 0
 
     def request(self) -> bytes:
-        """What is asked, as a line of JSON."""
+        """The question, as a line of JSON."""
         told = {"opline": __version__, "path": self.path, "options": self.options}
         return json.dumps(told).encode() + b"\n"
 
 
 def with_task(request: bytes, task: str, out: str) -> bytes:
-    """The line that a process reads: the request of an Item, and which task writes which file."""
+    """The line for a process: an Item's request, with the task and the file to write."""
     return json.dumps({**json.loads(request), "task": task, "out": out}).encode() + b"\n"
 
 
 class Failure(Value):
-    """Why there is no answer of an item: the last line. The lines before it say what was lost there. ``status``: the
-    task's exit status, None where it has none.
+    """The reason for an item's missing answer: the last line. The lines before report losses. ``status``: the task's
+    exit status, None without one.
     """
 
     why: str
@@ -72,7 +71,7 @@ class Failure(Value):
 
 
 def failure_of(status: int, said: bytes) -> Failure:
-    """Of a task that ended so, and said this on standard error."""
+    """The failure of a task with this status and this text on standard error."""
     lines = said.decode(errors="backslashreplace").strip().splitlines()
     if status in TOLD and lines:
         told = [line.removeprefix(OURS) for line in lines if line.startswith(OURS)]
@@ -82,7 +81,7 @@ def failure_of(status: int, said: bytes) -> Failure:
 
 
 def engine_of(text: str, folder: Path) -> Engine:
-    """The engine that ``--engine`` names; ``folder`` is for the tasks' files. Raises OplineError."""
+    """The engine of ``--engine``; ``folder`` is for the tasks' files. Raises OplineError."""
     name, _, rest = text.partition(":")
     makers: dict[str, Callable[[str, Path], Engine]] = {"processes": _processes, "dask": _dask}
     if name not in makers:

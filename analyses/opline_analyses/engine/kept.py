@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a process that does tasks knows of the recordings it was asked about."""
+"""A task process's memory of earlier questions' recordings."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ KEPT_BYTES = 1 << 27
 
 
 class Kept:
-    """The values of recordings that were asked about, for the next question: as many as have room in ``most`` bytes."""
+    """The values of earlier questions' recordings, for the next question: as many as fit into ``most`` bytes."""
 
     def __init__(self, most: int = KEPT_BYTES) -> None:
         self._most = most
         self._values: dict[str, Values] = {}
 
     def keep(self, options: Options, values: Values) -> None:
-        """For questions with these options, in place of what was kept for them."""
+        """Keeps values for questions with these options, in place of earlier values."""
         key = self._key(options)
         self._values.pop(key, None)
         if sum(kept.bytes for kept in self._values.values()) + values.bytes <= self._most:
             self._values[key] = values
 
     def get(self, options: Options) -> Values | None:
-        """For a question of `within`. None if they were not asked for before, or had no room."""
+        """For a question of `within`. None if unknown, or without room before."""
         found = self._values.get(self._key(options))
         return None if found is None or (of_stages(options) and not found.of_stages) else found
 

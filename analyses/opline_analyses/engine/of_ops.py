@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tasks about ops: what adds over runs of their stages and latencies, and, once it is known which ones are looked for,
-how many values are where.
-"""
+"""Tasks about ops: sums of stages and latencies to add over runs, and then the numbers of values in given places."""
 
 from __future__ import annotations
 
@@ -28,23 +26,23 @@ if TYPE_CHECKING:
 
     Options: TypeAlias = Mapping[str, Any]
 
-ABSENT = (1 << 32) - 1  # number of a stage that the run does not have
+ABSENT = (1 << 32) - 1  # number of a stage unknown to the run
 REST = ("unattributed", "unknown", "latency")
 
 
 class Values:
-    """All values of a run's groups: "stage NAME" has the sum of the stage's durations in each op with it, "of NAME"
-    what REST names. Ops that do not count are looked at for the order of the stages alone.
+    """All values of a run's groups: "stage NAME" has the sum of the stage's durations in each op with the stage, "of
+    NAME" the values named in REST. Ops that do not count only help with the order of the stages.
     """
 
     def __init__(self, run: Run, of_stages: bool) -> None:
-        """Of the ops in `counted`; without their stages, but ``of_stages``."""
+        """The ops in `counted`; without their stages, except with ``of_stages``."""
         self.of_stages = of_stages
         self._statistics = _core.StageStatistics(True)
         self._names = feed(self._statistics, run, counted_flags(run), of_stages)
 
     def sums(self) -> dict[str, Any]:
-        """What adds to other runs' (StageStatistics::sums)."""
+        """The sums to add to other runs' sums (StageStatistics::sums)."""
         return dict(json.loads(self._statistics.sums(self._names)))
 
     def within(self, group: str, low: int, past: int, step: int) -> list[tuple[int, int]]:
@@ -55,7 +53,7 @@ class Values:
 
     @property
     def bytes(self) -> int:
-        """What the values take."""
+        """Bytes of the values."""
         return self._statistics.kept()
 
 
@@ -68,7 +66,7 @@ def _counted(run: Run, options: Options) -> tuple[int, int, int]:
 
 
 def stages(run: Run, options: Options, kept: Kept) -> dict[str, Any]:
-    """Per stage: counts in buckets, and how many ops have it first at which place; sums of what belongs to no stage."""
+    """Per stage: counts in buckets, and ops per first place of the stage; sums of the time in no stage."""
     n, incomplete, tainted = _counted(run, options)
     if tainted and not n:
         raise OplineError(none_counts(f" in {run.given}", incomplete, tainted))
@@ -92,7 +90,7 @@ def stages(run: Run, options: Options, kept: Kept) -> dict[str, Any]:
 
 
 def within(run: Run, options: Options, kept: Kept) -> dict[str, Any]:
-    """How many values of a group are where: ``open`` has a group, where it is looked, in steps of how much."""
+    """The numbers of a group's values by place: ``open`` has the group, the range, and the step."""
     _counted(run, options)
     values = Values(run, of_stages(options))
     kept.keep(options, values)
@@ -119,8 +117,8 @@ def latencies(run: Run, options: Options, kept: Kept) -> dict[str, Any]:
 
 
 def slow(run: Run, options: Options, _: Kept) -> dict[str, Any]:
-    """The sums over the slow and the typical ops, which ``ranks`` of this run say: the last one that is not slow, the
-    first and the last typical one, and the example's, None where it is in another run.
+    """The sums over the slow and the typical ops, by ``ranks`` of this run: the last op that is not slow, the first and
+    the last typical op, and the example's op, None for an example in another run.
     """
     others, low, high, example = options["ranks"]
     rank_ops(run, _which(run, options), options["tainted"])

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The engine ``dask``: tasks on workers of dask.distributed, at an address or on hosts by ssh. The one file that
-imports it.
+"""The engine ``dask``: tasks on workers of dask.distributed, at an address or on hosts by ssh. The only file that
+imports dask.
 
 A worker calls `processes.run_here`, which starts a process. Dask finds the function by its name in the worker's own
-opline: its arguments and its result are texts and numbers.
+opline: arguments and result are texts and numbers.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Dask:
             raise OplineError(f"No scheduler of Dask answers at {where}: {str(error) or 'it timed out'}.") from error
 
     def map(self, task: str, items: Sequence[Item]) -> Iterator[tuple[Item, Path | Failure]]:
-        """See Engine. Dask starts a task once more elsewhere if its worker dies."""
+        """See Engine. Dask repeats a task elsewhere if its worker dies."""
         from distributed import as_completed
 
         try:
@@ -91,7 +91,7 @@ class Dask:
 
 
 def _failure(error: BaseException) -> Failure:
-    """Of what Dask says instead of an answer."""
+    """The failure from Dask's error instead of an answer."""
     if type(error).__name__ == "KilledWorker":
         return Failure(f"each of {DEATHS + 1} workers died with its task")
     if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("opline"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Processes of this machine that do tasks, one after another, and the engine ``processes``: so many at once."""
+"""Processes of this machine for tasks, one task after another, and the engine ``processes``: several at once."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
     from opline_analyses.engine.interface import Failure, Item
 
-STARTS = 2  # of a task whose process crashes
+STARTS = 2  # of a task with a crashing process
 
 
 class _Worker:
-    """A process that does tasks. ``ready``: readable when it has an answer, or has ended."""
+    """A process for tasks. ``ready``: readable after an answer, or after the process's end."""
 
     def __init__(self, *inherited: int) -> None:
-        """``inherited``: descriptors that the process has, too."""
+        """``inherited``: descriptors passed to the process."""
         self._said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (until close)
         self._process = subprocess.Popen(
             python("-m", "opline_analyses.engine.task"),
@@ -38,13 +38,13 @@ class _Worker:
         self.ready = self._answers.fileno()
 
     def ask(self, task: str, request: bytes, out: str) -> None:
-        """Begins a task that writes ``out``. ``request``: of an Item."""
-        with suppress(BrokenPipeError):  # it ended at once, and its status says so
+        """Begins a task with the output ``out``. ``request``: of an Item."""
+        with suppress(BrokenPipeError):  # ended at once; the status tells the reason
             self._asks.write(with_task(request, task, out))
             self._asks.flush()
 
     def answer(self) -> Failure | int:
-        """Waits for the answer: 0, it wrote ``out``; or why not. Another number: it has ended without an answer, by a
+        """Waits for the answer: 0, ``out`` is written; or the failure. Another number: ended without an answer, by a
         signal or with a status that no task gives.
         """
         line = self._answers.readline()
@@ -55,12 +55,12 @@ class _Worker:
         return self.failure(status) if status in TOLD or status == 0 else status
 
     def failure(self, status: int) -> Failure:
-        """Why it has ended with this status."""
+        """The failure of the process with this status."""
         self._said.seek(0)
         return failure_of(status, self._said.read())
 
     def close(self) -> None:
-        """Ends it, if it still runs. The pipe's end is what it waits for; SIGKILL makes sure."""
+        """Ends a running process. The process waits for the pipe's end; SIGKILL makes sure."""
         self._process.kill()
         self._process.wait()
         with suppress(BrokenPipeError):
@@ -70,7 +70,7 @@ class _Worker:
 
 
 def run_here(task: str, request: bytes) -> tuple[int | None, bytes, bytes]:
-    """One task, for workers of engines that call a function: its exit status, what it wrote, and in lines why not."""
+    """One task, for workers of engines that call a function: exit status, output, and lines about a failure."""
     for start in range(1, STARTS + 1):
         with tempfile.TemporaryFile() as out:  # without a name: nothing stays if the worker is killed
             worker = _Worker(out.fileno())
@@ -90,14 +90,15 @@ def run_here(task: str, request: bytes) -> tuple[int | None, bytes, bytes]:
 
 
 class Processes:
-    """``most`` tasks at once; ``folder`` gets their files. A process does all questions about a recording, if it can:
-    it may still know what it has read.
+    """``most`` tasks at once; ``folder`` gets their files. If possible, one process does all questions about a
+    recording: the process may still have the recording's values.
     """
 
     def __init__(self, folder: Path, most: int) -> None:
         self._folder, self._most = folder, most
         self._idle: list[_Worker] = []
-        self._busy: dict[int, tuple[int, int, _Worker]] = {}  # by what is ready: the item's number, which start, who
+        # by the ready descriptor: the item's number, the number of the start, the worker
+        self._busy: dict[int, tuple[int, int, _Worker]] = {}
         self._asked: dict[str, _Worker] = {}  # by path
 
     def map(self, task: str, items: Sequence[Item]) -> Iterator[tuple[Item, Path | Failure]]:
@@ -126,7 +127,7 @@ class Processes:
                 worker.close()
 
     def _best(self, worker: _Worker, items: Sequence[Item], waiting: dict[int, int]) -> int:
-        """The number of an item that the worker has been asked about, or that no other has, or any."""
+        """The number of an item already asked of this worker, or asked of no other worker, or any."""
         others = set(self._idle) | {worker for _, _, worker in self._busy.values()}
         unasked = None
         for number in waiting:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The exact value of a rank over many recordings, by further questions about the one bucket that holds it.
+"""The exact value of a rank over many recordings, by further questions about the single bucket with the rank.
 
-A summary says how many values are in which bucket, so the bucket of a rank is known, and how many values are below it.
-The next question divides this bucket into PARTS, and so on until a part is one nanosecond wide. Values never travel.
+A summary has the number of values per bucket, so the bucket of a rank is known, and the number of values below. The
+next question divides this bucket into PARTS, and so on until a part is one nanosecond wide. Values never travel.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ PARTS = 4096  # of a bucket in one question: a bucket of a value below 1 ms (2^2
 
 
 class Rank:
-    """The ``rank``-th smallest value of a group, from 1. It lies in ``low`` ≤ value < ``past``; of each recording
-    ``below`` values are less than ``low``, and ``inside`` are between both.
+    """The ``rank``-th smallest value of a group, from 1. Known: ``low`` ≤ value < ``past``; in each recording ``below``
+    values are less than ``low``, and ``inside`` values are between both.
     """
 
     def __init__(self, group: str, rank: int, of_runs: Sequence[Buckets], whole: Buckets) -> None:
@@ -41,12 +41,12 @@ class Rank:
 
     @property
     def question(self) -> tuple[str, int, int, int]:
-        """The group, where it is looked, in steps of how much."""
+        """The group, the range, and the step."""
         return self.group, self.low, self.past, -(-(self.past - self.low) // PARTS)
 
     def narrow(self, counts: Sequence[Sequence[tuple[int, int]]]) -> None:
-        """What each recording answers to the question: (step, values in it). Raises OplineError where a recording has
-        other values than before.
+        """Takes each recording's answer to the question: (step, number of values). Raises OplineError if a recording
+        has other values than before.
         """
         _, low, past, step = self.question
         if [sum(count for _, count in one) for one in counts] != self.inside:
@@ -66,8 +66,9 @@ class Rank:
         self.low, self.past = low + place * step, min(past, low + (place + 1) * step)
 
     def up_to(self, rank: int) -> list[int]:
-        """Of each recording how many values have this rank or a lower one; ``rank``: its own, or the one before it.
-        Equal values are in the order of the recordings, as ops of one recording are in the order of their numbers.
+        """For each recording the number of values with this rank or a lower rank; ``rank``: the value's own, or the
+        rank before. Equal values are in the order of the recordings, like the ops of one recording in the order of
+        their numbers.
         """
         left = rank - sum(self.below)
         found = []

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Which recordings are meant: the hosts of a cluster, the recordings in a folder, one alone; and what came of each."""
+"""The recordings of a path: the hosts of a cluster, the recordings in a folder, a single recording; and each
+recording's answer.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,8 @@ INCOMPLETE = 3  # exit status: a recording is missing in the sums
 
 
 class Answers(Value):
-    """The summaries of the runs that have one, in the order in which the runs were named, where the worker finds each,
-    and the number of the path that named it; the names of the others.
+    """The summaries of the answering runs, in the order of the user's paths, with the worker's path and the number of
+    the user's path; the names of the others.
     """
 
     names: list[str]
@@ -40,13 +42,13 @@ class Answers(Value):
     missing: list[str]
 
     def tell_gaps(self) -> None:
-        """What the recorders knew to be missing, on standard error, after the figures."""
+        """Reports gaps known to the recorders, on standard error, after the figures."""
         for name, summary in zip(self.names, self.summaries, strict=True):
             tell_gaps(summary["gaps"], f"{name}: ")
 
 
 def _in(path: Path, options: Mapping[str, Any]) -> list[Item]:
-    """The recordings that a path means. Raises OplineError."""
+    """The recordings of a path. Raises OplineError."""
     if not path.exists():
         raise UsageError(f"{path} does not exist.")
     if is_cluster(path):
@@ -75,11 +77,13 @@ def items_of(paths: Sequence[str], options: Mapping[str, Any]) -> list[Item]:
 
 
 class FewerError(Exception):
-    """A recording that had an answer has none to a later question: what was asked of all begins again without it."""
+    """A recording with an earlier answer has none to a later question: the whole question begins again without this
+    recording.
+    """
 
 
 class Asking:
-    """Recordings and the engine that asks them, several times where the answer takes several questions."""
+    """Recordings and their engine, for answers with several questions."""
 
     def __init__(self, running: Engine, items: Sequence[Item]) -> None:
         self._running, self._items, self._count = running, list(items), len(items)
@@ -87,8 +91,8 @@ class Asking:
         self.missing: list[str] = []
 
     def first(self, task: str) -> Answers:
-        """The task's summaries of all recordings; what is missing is on standard error, by name. Raises OplineError
-        where no recording has one.
+        """The task's summaries of all recordings; losses go to standard error, by name. Raises OplineError without any
+        summary.
         """
         documents = self._documents(task, self._items)
         for document, item in zip(documents, self._items, strict=True):
@@ -107,8 +111,8 @@ class Asking:
         )
 
     def more(self, task: str, options: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> list[Mapping[str, Any]]:
-        """The summaries of another task, of the recordings that have answered so far, in the same order. ``options``
-        come on top; a sequence has those of each recording. Raises FewerError where one has no answer.
+        """The summaries of another task, of the recordings with an answer so far, in the same order. ``options`` are
+        added; a sequence has the options of each recording. Raises FewerError if a recording has no answer.
         """
         each = [options] * len(self._items) if isinstance(options, Mapping) else options
         asked = [item.replaced(options={**item.options, **one}) for item, one in zip(self._items, each, strict=True)]
@@ -119,7 +123,7 @@ class Asking:
         return [document["summary"] for document in documents]
 
     def _documents(self, task: str, items: Sequence[Item]) -> list[Mapping[str, Any]]:
-        """What the recordings answer that do; the others are named, and no longer asked."""
+        """The answers of the recordings; recordings without an answer are named, and no longer asked."""
         found: dict[str, Path | Failure] = {item.name: Failure(item.absent) for item in items if item.absent}
         for item, result in self._running.map(task, [item for item in items if item.absent is None]):
             found[item.name] = result
@@ -141,7 +145,7 @@ class Asking:
 
 @contextmanager
 def asking(engine: str, paths: Sequence[str], options: Mapping[str, Any]) -> Iterator[Asking]:
-    """What asks the recordings that the paths mean. Raises OplineError."""
+    """The questioner of the paths' recordings. Raises OplineError."""
     items = items_of(paths, options)
     with scratch("engine") as folder:
         running = engine_of(engine, Path(folder))
@@ -152,6 +156,6 @@ def asking(engine: str, paths: Sequence[str], options: Mapping[str, Any]) -> Ite
 
 
 def ask(engine: str, task: str, paths: Sequence[str], options: Mapping[str, Any]) -> Answers:
-    """One question to all recordings. Raises OplineError where none answers."""
+    """One question to all recordings. Raises OplineError without any answer."""
     with asking(engine, paths, options) as found:
         return found.first(task)

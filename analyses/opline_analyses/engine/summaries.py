@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The tasks: what of one run adds to another's. Counts, sums, least, greatest, and counts in fixed buckets.
+"""The tasks: the addable results of one run. Counts, sums, least, greatest, and counts in fixed buckets.
 
 `summary_of` takes a path and the options of a command as JSON, opens the run (a recording is correlated first), and
 gives JSON. DuckDB and numpy do the work on the run's machine; `added.py` adds.
@@ -73,7 +73,7 @@ def iostat(run: Run, options: Options, _: Kept) -> dict[str, Any]:
 
 
 def figures(run: Run, options: Options, _: Kept) -> dict[str, Any]:
-    """What `compare` compares of the run, as a baseline has it."""
+    """The figures for `compare`, in the form of a baseline."""
     from opline_analyses.compare.figures import baseline, figures_of
 
     which, lost = default_selection(run, OpFilters(**options["filters"])), ledger.bad_count(ledger.entries(run))
@@ -82,7 +82,7 @@ def figures(run: Run, options: Options, _: Kept) -> dict[str, Any]:
 
 
 class Task(Value):
-    """What a command needs of a run, and which rows of it. ``whole``: all programs count, of what is about devices."""
+    """A command's needs from a run: tables, and rows. ``whole``: all programs count, for questions about devices."""
 
     summary: Callable[[Run, Options, Kept], dict[str, Any]]
     tables: Callable[[Options], Sequence[str]]
@@ -110,8 +110,8 @@ TASKS = {
 
 
 def summary_of(name: str, path: str, options: Options, kept: Kept) -> dict[str, Any]:
-    """The summary of the run at ``path``. Standard error has the lines of the command about one run that come before
-    the figures; ``gaps`` is the line that comes after them, None if the recording is whole. Raises OplineError.
+    """The summary of the run at ``path``. Standard error has the command's lines about one run before the figures;
+    ``gaps`` is the line after the figures, None for a whole recording. Raises OplineError.
     """
     asked = {**options, "path": path}
     if name == "within" and (values := kept.get(asked)) is not None:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""``python -m opline_analyses.engine.task``: tasks, one after another, of one recording each, in a process of its own.
+"""``python -m opline_analyses.engine.task``: tasks, one after another, of one recording each, in a separate process.
 
 Reads lines of JSON from standard input, ``{"opline", "path", "options", "task", "out"}``. Writes to the file ``out``
-one JSON document, ``{"said": [lines for people], "summary": ...}``, then to standard output a line of JSON,
-``[status, said]``. Status 0: the document is whole. 1, 2: the last line of what it said says why not, and the lines
-before it say what was lost. 5: another opline asks. At the end of standard input the process ends, too, so no task
-outlives a worker that was killed.
+one JSON document, ``{"said": [lines for people], "summary": ...}``, then to standard output a line of JSON, ``[status,
+said]``. Status 0: the document is whole. 1, 2: the last line of ``said`` is the reason, and the lines before report
+losses. 5: asked by another version of opline. At the end of standard input the process ends, too, so no task outlives a
+killed worker.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def main() -> None:
     threading.Thread(target=_read, args=(requests,), daemon=True).start()
     kept = Kept()
     with os.fdopen(os.dup(1), "w") as answers:
-        os.dup2(2, 1)  # what a library prints is no answer
+        os.dup2(2, 1)  # a library's output is no answer
         while True:
             print(json.dumps(_answer(requests.get(), kept)), file=answers, flush=True)
 
 
 def _answer(request: dict[str, Any], kept: Kept) -> tuple[int, str]:
-    """Does the task: its status, and what it said if it has no answer."""
+    """Does the task: the status, and the text without an answer."""
     said = io.StringIO()
     with redirect_stderr(said):
         if request["opline"] != __version__:
@@ -54,7 +54,7 @@ def _answer(request: dict[str, Any], kept: Kept) -> tuple[int, str]:
             summary = summary_of(request["task"], request["path"], request["options"], kept)
         except OplineError as error:
             talk(error.message)
-            return error.exit_code, said.getvalue()  # the reason may be what was lost
+            return error.exit_code, said.getvalue()  # the reason may be a loss
     lines = [line.removeprefix(OURS) for line in said.getvalue().splitlines()]
     Path(request["out"]).write_text(json.dumps({"said": lines, "summary": summary}))
     return 0, ""

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Time in intervals and values in buckets: the one engine of all distributions."""
+"""Time in intervals and values in buckets: the only engine of distributions."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Buckets with fixed edges: into which one a value falls, and where that begins and ends.
+"""Buckets with fixed edges: the bucket of a value, and the bucket's begin and end.
 
 Edges never depend on the data, so two distributions can be added and subtracted. Everything is integers; a bucket holds
 low ≤ value < high.
@@ -19,19 +19,19 @@ _FLOAT_EXACT = 1 << 52
 
 
 class Buckets(Protocol):
-    """A way to put values into buckets, which have ordinals in the order of their values."""
+    """A way to put values into buckets; buckets have ordinals in the order of their values."""
 
     def index(self, values: Numbers) -> Numbers:
         """The ordinal of each value's bucket."""
         ...
 
     def edges(self, index: int) -> tuple[int, int]:
-        """Where a bucket begins, and where the next one does."""
+        """The begin of a bucket, and the begin of the next."""
         ...
 
 
 def bit_lengths(values: Numbers) -> Numbers:
-    """``int.bit_length`` of each value, which must not be below 0."""
+    """``int.bit_length`` of each value; no value may be below 0."""
     values = np.asarray(values, np.int64)
     large = values >= _FLOAT_EXACT
     lengths = np.frexp(np.where(large, values >> 20, values).astype(np.float64))[1].astype(np.int64)
@@ -53,7 +53,7 @@ class PowerOfTwo(Value):
 
 
 class Fine(Value):
-    """Every power of two split in 2^``bits``; below 2^bits units each unit for itself. ``unit`` as above."""
+    """Every power of two split in 2^``bits``; below 2^bits units, one bucket per unit. ``unit`` as above."""
 
     unit: int = 1
     bits: int = 2
@@ -91,7 +91,7 @@ class Linear(Value):
 
 
 class Listed(Value):
-    """Buckets between limits that somebody chose: below the first, between two, from the last on."""
+    """Buckets between custom limits: below the first, between two, from the last on."""
 
     limits: tuple[int, ...]
 
@@ -106,8 +106,8 @@ class Listed(Value):
 
 
 class Within(Value):
-    """The buckets of another kind between ``first`` and ``last``; what is outside falls into the one below the first
-    or the one above the last: no value is left out.
+    """The buckets of another kind between ``first`` and ``last``; values outside fall into the bucket below the first
+    or above the last: no value is left out.
     """
 
     inner: Any  # Buckets

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Histograms as text: opline's own table, and the layouts of iolatency, SystemTap's @hist_log and bcc's biolatency.
 
-Takes buckets with their cells; gives lines. Every layout has all rows: a value has its bucket, and buckets between the
-first and the last are shown, empty ones too.
+Takes buckets with their cells; gives lines. Every layout has all rows: each value has a bucket, and the buckets between
+the first and the last are shown, empty buckets too.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from opline_analyses.base.result_table import Part
     from opline_analyses.intervals.buckets import Buckets
 
-    Histogram = Mapping[int, Cell]  # bucket → what is in it
+    Histogram = Mapping[int, Cell]  # bucket → cell
 
 MOST_ROWS = 100_000  # of a table
 UNITS = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}
 
 
 def bar(value: int, most: int, width: int, mark: str = "#") -> str:
-    """A bar of at most ``width`` marks; what is not nothing has one at least."""
+    """A bar of at most ``width`` marks; a value above 0 has at least one mark."""
     return mark * -(-width * value // most) if most else ""
 
 
@@ -94,7 +94,7 @@ def table_lines(groups: Mapping[str, Histogram], buckets: Buckets, unit: str) ->
 
 
 def iolatency_lines(histogram: Histogram, unit: str) -> Iterator[str]:
-    """As iolatency of perf-tools prints one; buckets are PowerOfTwo of ``unit``."""
+    """The layout of iolatency in perf-tools; buckets are PowerOfTwo of ``unit``."""
     last = max(histogram, default=0)
     counts = [histogram[i].count if i in histogram else 0 for i in range(last + 1)]
     label = [f">=({unit})", f"<({unit})"]
@@ -105,8 +105,8 @@ def iolatency_lines(histogram: Histogram, unit: str) -> Iterator[str]:
 
 
 def iolatency_micro_lines(histogram: Histogram, unit: str, length_ns: int, guessed: bool) -> Iterator[str]:
-    """As iolatency_micro prints one: I/Os per second and the time that they took, in ``unit`` per second, from the
-    first bucket that has any. ``guessed``: the time as it guesses it, 1.5 times the lower bound for each I/O.
+    """The layout of iolatency_micro: I/Os per second and their time, in ``unit`` per second, from the first nonempty
+    bucket. ``guessed``: the time as guessed by iolatency_micro, 1.5 times the lower bound for each I/O.
     """
     counts = {index: cell.count for index, cell in histogram.items() if cell.count}
     label = [f">=({unit})", f"<({unit})"]
@@ -120,7 +120,7 @@ def iolatency_micro_lines(histogram: Histogram, unit: str, length_ns: int, guess
 
 
 def hist_log_lines(histogram: Histogram) -> Iterator[str]:
-    """As SystemTap prints a @hist_log: 50 wide, two empty rows on each side of what is not; a longer gap is `~`."""
+    """The layout of SystemTap's @hist_log: 50 wide, two empty rows beside a nonempty row; `~` for longer gaps."""
     counts = {i: cell.count for i, cell in histogram.items() if cell.count}
     if not counts:
         return
@@ -140,7 +140,7 @@ def hist_log_lines(histogram: Histogram) -> Iterator[str]:
 
 
 def biolatency_lines(histogram: Histogram, unit: str) -> Iterator[str]:
-    """As bcc's biolatency prints one: 0 and 1 are in one bucket, upper edges are inside."""
+    """The layout of bcc's biolatency: 0 and 1 are in one bucket, upper edges are inside."""
     counts: dict[int, int] = {}
     for index, cell in histogram.items():
         counts[max(1, index)] = counts.get(max(1, index), 0) + cell.count
@@ -156,11 +156,11 @@ def biolatency_lines(histogram: Histogram, unit: str) -> Iterator[str]:
 def latencymap_record(
     histogram: Histogram, at_us: int, date: str, label: str, unit: str, source: str = "systemtap"
 ) -> Iterator[str]:
-    """A record for PyLatencyMap, whose counts grow from record to record. Bucket B holds B to 2 B, as of SystemTap;
-    with ``source`` oracle B/2 to B. It knows no bucket below 1.
+    """A record for PyLatencyMap, with counts that grow from record to record. Bucket B holds B to 2 B, as in SystemTap;
+    with ``source`` oracle B/2 to B. PyLatencyMap has no bucket below 1.
     """
     counts: dict[int, int] = {}
-    named = 0 if source == "oracle" else 1  # by how much an ordinal is above the exponent of its bucket's name
+    named = 0 if source == "oracle" else 1  # difference between an ordinal and the exponent in the bucket's name
     for index, cell in histogram.items():
         counts[max(named, index)] = counts.get(max(named, index), 0) + cell.count
     yield "<begin record>"
@@ -174,7 +174,7 @@ def latencymap_record(
 
 
 def filters_header(size: str | None, operation: int, major: int, minor: int, one: str = "I/O") -> Sequence[str]:
-    """What the SystemTap script prints first: its filters, -1 for one that is off. ``one``: what is counted."""
+    """The first lines of the SystemTap script: the filters, -1 for an absent filter. ``one``: the counted thing."""
     return (
         "Block I/O latency histograms from kernel trace points" if one == "I/O" else f"Latency histograms of {one}s",
         "Filters:",
@@ -187,7 +187,7 @@ def filters_header(size: str | None, operation: int, major: int, minor: int, one
 
 
 def hist_log_title(seconds: str, count: int, unit: str, one: str = "I/O") -> Sequence[str]:
-    """What it prints before each histogram. ``one``: what is counted."""
+    """The lines before each histogram. ``one``: the counted thing."""
     what, each = ("Block I/O latency", "I/O operations") if one == "I/O" else (f"{one} latency".capitalize(), f"{one}s")
     return (
         f"{what} histogram, measurement time: {seconds} seconds, {one} count: {count}",

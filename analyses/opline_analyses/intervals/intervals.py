@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The engine of everything that counts over time: rows fall into intervals, groups and buckets.
+"""The engine of all counts over time: rows fall into intervals, groups and buckets.
 
-Rows come in batches, in any order, from a run's tables or from wherever I/Os are settled: the end of each, what was
-measured (a latency, a size), a weight in bytes, and a group. A row is counted once, in the interval of its end. The sum
-over all cells is the number of rows, always. An interval in which nothing ended is there, too, with no cells.
+Rows come in batches, in any order, from a run's tables or from any source of settled I/Os: for each row the end, the
+measured value (a latency, a size), a weight in bytes, and a group. A row is counted once, in the interval of its end.
+The sum over all cells is always the number of rows. An interval without ended rows is there, too, without cells.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_INTERVALS = 1_000_000
 
 
 def number_of_intervals(length_ns: int, step_ns: int, count: int | None = None) -> int:
-    """How many intervals a length has: one at least, at most ``count``. Raises UsageError above a million."""
+    """The number of intervals in a length: at least one, at most ``count``. Raises UsageError above a million."""
     number = max(1, -(-length_ns // step_ns))
     number = number if count is None else min(number, count)
     if number > MOST_INTERVALS:
@@ -55,7 +55,7 @@ class Grid(Value):
 
 @dataclass(slots=True)
 class Cell:
-    """Rows that fell into one place: how many, the sum, least and greatest of what was measured, and their bytes."""
+    """Rows in one place: their number; sum, least and greatest of the measured values; and their bytes."""
 
     count: int = 0
     total: int = 0
@@ -75,7 +75,7 @@ class Cell:
 
     @property
     def mean(self) -> float | None:
-        """Of what was measured; None without a row."""
+        """Of the measured values; None without a row."""
         return self.total / self.count if self.count else None
 
 
@@ -85,7 +85,7 @@ Cells = dict[Place, Cell]
 
 @dataclass(slots=True)
 class Batch:
-    """Rows: their ends, what was measured of each, their bytes, and groups as indices into ``names``."""
+    """Rows: ends, measured values, bytes, and groups as indices into ``names``."""
 
     at_ns: Numbers
     values: Numbers
@@ -99,7 +99,7 @@ class Batch:
 
 
 def _runs(*keys: Any) -> tuple[Any, Any]:
-    """An order in which equal keys are neighbours, and where each run of them begins."""
+    """An order with equal keys as neighbours, and the begins of the runs of equal keys."""
     order = np.lexsort(keys)
     changed = np.zeros(len(order), bool)
     changed[:1] = True
@@ -110,7 +110,7 @@ def _runs(*keys: Any) -> tuple[Any, Any]:
 
 
 def _sums(values: Any, begins: Any) -> Any:
-    """Of each run of values, exact also where 64 bits do not hold it."""
+    """The sum of each run of values, exact also beyond 64 bits."""
     most = max(abs(int(values.min())), abs(int(values.max())))
     return np.add.reduceat(values if most * len(values) < 2**63 else values.astype(object), begins)
 
@@ -122,12 +122,12 @@ class Tally:
         self.grid = grid
         self.buckets = buckets
         self.rows = 0
-        self.late = 0  # rows whose interval had been taken already: counted in the one after those
+        self.late = 0  # rows of an interval already taken: counted in the next open interval
         self._intervals: dict[int, Cells] = {}
-        self._open: int | None = None  # the first interval that was not taken yet, once one was
+        self._open: int | None = None  # the first open interval, after the first was taken
 
     def add(self, batch: Batch) -> None:
-        """Count the rows of a batch. The work is one sort, and one step per cell that it touches."""
+        """Count the rows of a batch. The work is one sort, and one step per touched cell."""
         if not len(batch):
             return
         self.rows += len(batch)
@@ -152,7 +152,9 @@ class Tally:
             cells.setdefault((batch.names[group], bucket), Cell()).add(Cell(count, total, least, most, size))
 
     def intervals(self, first: int | None = None, last: int | None = None) -> Iterator[tuple[int, Cells]]:
-        """All intervals in order, idle ones too, from the first with a row (or ``first``) to the last (or ``last``)."""
+        """All intervals in order, empty intervals too, from the first with a row (or ``first``) to the last (or
+        ``last``).
+        """
         known = sorted(self._intervals)
         begin = min([*known[:1], *([] if first is None else [first])], default=0)
         end = max([*known[-1:], *([] if last is None else [last])], default=begin - 1)
@@ -160,7 +162,7 @@ class Tally:
             yield index, self._intervals.get(index, {})
 
     def coarser(self) -> Tally:
-        """The same rows in intervals that are twice as long."""
+        """The same rows in intervals of twice the length."""
         found = Tally(Grid(self.grid.zero_ns, 2 * self.grid.step_ns), self.buckets)
         found.rows, found.late = self.rows, self.late
         for index, cells in self._intervals.items():
@@ -170,8 +172,8 @@ class Tally:
         return found
 
     def take(self, until_ns: int) -> list[tuple[int, Cells]]:
-        """The intervals that end at ``until_ns`` or before, idle ones too, which are forgotten here: for rows that go
-        on coming. A row that comes later for one of them is counted in the first that is left, and in ``late``.
+        """Takes out the intervals that end at ``until_ns`` or before, empty intervals too: for rows that continue to
+        come. A late row is counted in the first open interval, and in ``late``.
         """
         end = self.grid.index(until_ns)
         begin = self._open if self._open is not None else min(self._intervals, default=end)
@@ -189,7 +191,7 @@ def merged(cells: Cells) -> Cell:
 
 
 def by_group(cells: Cells) -> dict[str, dict[int, Cell]]:
-    """Per group its buckets."""
+    """The buckets of each group."""
     found: dict[str, dict[int, Cell]] = {}
     for (group, bucket), cell in cells.items():
         found.setdefault(group, {})[bucket] = cell
@@ -197,8 +199,8 @@ def by_group(cells: Cells) -> dict[str, dict[int, Cell]]:
 
 
 class Occupancy:
-    """How many I/Os were there at a time, and how long there was one at least, per interval: rows have a begin and an
-    end, and belong to every interval that they touch. Holds 16 bytes per row, until it is told what can be summed.
+    """Per interval, the number of concurrent I/Os and the time with at least one: rows have a begin and an end, and
+    belong to every touched interval. Holds 16 bytes per row, until a call tells which rows can be summed.
     """
 
     def __init__(self, grid: Grid) -> None:
@@ -209,19 +211,19 @@ class Occupancy:
         self._summed_ns: int | None = None  # until there
 
     def add(self, batch: Batch) -> None:
-        """Take in a batch, which has begins."""
+        """Take in a batch with begins."""
         if batch.begin_ns is None:
             raise ValueError("a batch without begins")
         for group in np.unique(batch.groups).tolist():
             mine = batch.groups == group
             spans = np.stack((batch.begin_ns[mine], batch.at_ns[mine]))
-            if self._summed_ns is not None:  # what was before is in the sums
+            if self._summed_ns is not None:  # the time before is in the sums
                 spans = np.maximum(spans, self._summed_ns)
             self._spans.setdefault(batch.names[group], []).append(spans)
         self.held += len(batch)
 
     def with_more(self, batches: Iterable[Batch]) -> Occupancy:
-        """The same and these rows, which are not kept here."""
+        """The same with these further rows, which are not kept here."""
         both = Occupancy(self.grid)
         both._spans = {group: list(parts) for group, parts in self._spans.items()}
         both._summed, both._summed_ns, both.held = self._summed, self._summed_ns, self.held
@@ -230,8 +232,8 @@ class Occupancy:
         return both
 
     def sum_until(self, at_ns: int, others: Iterable[Batch]) -> None:
-        """Every row that was there before ``at_ns`` has been added, or is in ``others``, which will be added once they
-        have ended: only sums are kept of that time.
+        """Every row begun before ``at_ns`` has been added, or is in ``others``; rows in ``others`` are added at their
+        end. Only sums are kept of the time before.
         """
         if self._summed_ns is not None and at_ns <= self._summed_ns:
             return
@@ -247,7 +249,7 @@ class Occupancy:
         self._keep_after(at_ns)
 
     def forget_before(self, at_ns: int) -> None:
-        """Rows that ended until then, the end of an interval, are not asked for any more."""
+        """Rows ended by ``at_ns``, the end of an interval, are no longer needed."""
         self._keep_after(at_ns)
         index = self.grid.index(at_ns)
         self._summed = {place: both for place, both in self._summed.items() if place[1] >= index}
@@ -266,12 +268,12 @@ class Occupancy:
         self._spans = kept
 
     def groups(self) -> list[str]:
-        """Those that rows were of."""
+        """The groups of the rows."""
         return list(dict.fromkeys([*self._spans, *(group for group, _ in self._summed)]))
 
     def area_and_busy_ns(self, group: str, first: int, last: int) -> tuple[list[int], list[int]]:
-        """Per interval from ``first`` to ``last`` the sum of the times that rows were there in it, and the length of
-        their union. Exact: the areas of all intervals sum to the rows' durations inside them.
+        """Per interval from ``first`` to ``last`` the sum of the rows' times in the interval, and the length of their
+        union. Exact: the areas of all intervals sum to the rows' durations inside the intervals.
         """
         edges = self.grid.zero_ns + np.arange(first, last + 2, dtype=np.int64) * self.grid.step_ns
         before = [self._summed.get((group, index), (0, 0)) for index in range(first, last + 1)]
@@ -298,7 +300,7 @@ def time_within(begins: Numbers, ends: Numbers, edges: Numbers) -> Numbers:
 
 
 def _before(times: Numbers, edges: Numbers) -> Numbers:
-    """For each edge the sum of (edge - t) over the sorted times t before it."""
+    """For each edge the sum of (edge - t) over the sorted times t before the edge."""
     origin = times[0] if len(times) else 0
     sums = np.append(0, np.cumsum(times - origin))
     count = np.searchsorted(times, edges, side="right")

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""What a shell knows of the program: man pages and completion, made of the commands' own parsers when it is built."""
+"""Man pages and shell completion, made from the commands' own parsers at the build."""

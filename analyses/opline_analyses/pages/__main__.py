@@ -11,7 +11,7 @@ from opline_analyses.pages.man import pages
 
 
 def files() -> dict[str, str]:
-    """Each file's text by its path below share/."""
+    """Each file's text by the path below share/."""
     found = {f"man/man1/{name}": text for name, text in pages().items()}
     found["bash-completion/completions/opline"] = script("bash")
     found["zsh/site-functions/_opline"] = script("zsh")
@@ -19,7 +19,7 @@ def files() -> dict[str, str]:
 
 
 def main(folder: Path) -> None:
-    """Writes them."""
+    """Writes the files."""
     for name, text in files().items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

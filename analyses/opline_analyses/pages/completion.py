@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Completion for bash and zsh, by shtab: a file that the shell reads once. (argcomplete starts Python at each Tab.) For
+"""Completion for bash and zsh, by shtab: a file read once by the shell. (argcomplete starts Python at each Tab.) For
 models, classes, devices and runs the shell asks the program (values.py).
 """
 
@@ -20,7 +20,7 @@ SHELLS = ("bash", "zsh")
 _FILES = {"TRACE", "FILE", "COMMAND", "CSV"}
 _FOLDERS = {"DIR"}
 _RUNS = {"RUN", "RUN2", "A", "B", "CLUSTER"}
-#: What completes the value of an option, by the option; of arguments by their metavar.
+#: Completion of the value of an option, by the option; of arguments by their metavar.
 _VALUES = {"--model": "models", "--class": "classes", "--device": "devices"}
 _BASH = """
 # $1: what is asked for; $2: the word so far. The run is the first argument that is there.
@@ -61,7 +61,7 @@ _opline_runs() { _files }
 
 
 def whole_parser() -> argparse.ArgumentParser:
-    """All commands in one parser, which the program itself never makes."""
+    """All commands in one parser; the program itself never makes this parser."""
     root = argparse.ArgumentParser(prog="opline")
     root.add_argument("-V", "--version", action="version", version="")
     commands = root.add_subparsers(dest="the_command", required=True)
@@ -80,7 +80,7 @@ def _with_values(parser: argparse.ArgumentParser) -> None:
     import shtab
 
     for action in parser._actions:
-        of_shtab: Any = action  # which looks for this attribute
+        of_shtab: Any = action  # shtab looks for this attribute
         if isinstance(action, argparse._SubParsersAction):
             for inner in action.choices.values():
                 _with_values(inner)

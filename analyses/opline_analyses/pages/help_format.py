@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How `--help` is laid out: argparse's way, but an option of several names has its value once."""
+"""The layout of `--help`: argparse's layout, with the value of an option with several names only once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import argparse
 
 
 class HelpFormat(argparse.RawDescriptionHelpFormatter):
-    """``--per, --by {a,b}`` instead of ``--per {a,b}, --by {a,b}``: as Python 3.13 writes it."""
+    """``--per, --by {a,b}`` instead of ``--per {a,b}, --by {a,b}``: the form of Python 3.13."""
 
     def _format_action_invocation(self, action: argparse.Action) -> str:
         if not action.option_strings or action.nargs == 0:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Man pages, in the macros of man(7): opline(1), and opline-COMMAND(1) for each command.
 
-Made of the parsers, as `opline COMMAND --help` is. (argparse-manpage 4.8 fills the lines of an epilog, which here are
-tables and examples.)
+Made from the parsers, like `opline COMMAND --help`. (argparse-manpage 4.8 fills the lines of an epilog; here the
+epilogs are tables and examples.)
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _STATUS = """\
 
 
 def escaped(text: str) -> str:
-    """A text as roff prints it: no character of it is an order."""
+    """A text for roff, with every special character escaped."""
     plain = text.replace("\\", "\\e").replace("-", "\\-").replace("`", "\\(ga").replace("'", "\\(aq")
     plain = plain.replace("^", "\\(ha").replace("~", "\\(ti")
     return re.sub(r"^\.", "\\\\&.", plain, flags=re.MULTILINE)
@@ -115,6 +115,6 @@ def shown_by_man(page: str) -> bool:
 
 
 def pages() -> dict[str, str]:
-    """All pages by the name of their file."""
+    """All pages by file name."""
     names = [name for _, group in GROUPS for name, _, _ in group]
     return {"opline.1": overview_page(), **{f"opline-{name}.1": page_of(name) for name in names}}

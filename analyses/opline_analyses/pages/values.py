@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Values that a shell completes: models, and the classes and devices of a run. They come at once, or there are none."""
+"""Values completed by a shell: models, and the classes and devices of a run. Returned at once or not at all."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-MOST_BYTES = 8 << 20  # of a trace that is read for its classes
+MOST_BYTES = 8 << 20  # limit of a trace's size for reading its classes
 
 
 def _models(_run: str) -> Iterable[str]:
@@ -19,7 +19,7 @@ def _models(_run: str) -> Iterable[str]:
 
 
 def _classes(run: str) -> Iterable[str]:
-    """Those of the run's ops; none of a trace that takes long to read."""
+    """The classes of the run's ops; none for a trace with a long reading time."""
     from opline.store.underway import has_run
     from opline_analyses.runs.run import open_run
 
@@ -27,11 +27,11 @@ def _classes(run: str) -> Iterable[str]:
         return []
     with open_run(run) as opened:
         found = opened.rows("SELECT DISTINCT class FROM ops WHERE class IS NOT NULL ORDER BY class")
-    return [name for (name,) in found if " " not in name]  # a shell would take one with blanks for several
+    return [name for (name,) in found if " " not in name]  # a shell would split a name with blanks
 
 
 def _devices(run: str) -> Iterable[str]:
-    """Those that the recording names."""
+    """The devices named in the recording."""
     from opline.shapes import parsed
 
     for name in ("recording.json", "manifest.json"):

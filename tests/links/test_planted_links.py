@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.lib.recorder import status
+from tests.lib.recorder import manifest, status
 
 from opline.capture.directory.output import Follower
 from opline.errors import OplineError
@@ -100,7 +100,7 @@ def test_what_the_command_plants_is_not_followed(
     done = opline("record", "-o", run, "--sessiond", "private", "--", "sh", "-c", script)
     assert status(done) == 0, done.stderr
     assert precious.read_text() == "mine"
-    assert json.loads((run / "recording.json").read_text())["state"] == "complete"
+    assert manifest(run)["state"] == "complete"
     assert not (run / "recording.json").is_symlink()
 
 

@@ -24,7 +24,7 @@ from statistics import median
 from typing import Any
 
 import pytest
-from tests.lib.recorder import wait_for
+from tests.lib.recorder import status, wait_for
 from tests.truth_demo import check
 
 from opline.capture.sources import blocksource
@@ -103,7 +103,7 @@ def opline(*arguments: object) -> subprocess.CompletedProcess[str]:
     """Run the program, which is to succeed."""
     argv = [*OPLINE, *map(str, arguments)]
     done = subprocess.run(argv, text=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=60, check=False)
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+    assert status(done) == 0, done.stdout[-2000:] + done.stderr
     return done
 
 

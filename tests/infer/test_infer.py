@@ -169,7 +169,7 @@ def _spans(run: Path) -> list[tuple[int, int]]:
 def test_what_is_inferred_of_any_trace_passes_lint(name: str, trace: Trace, opline: Opline, tmp_path: Path) -> None:
     done = opline("model", "infer", trace(name))
     if name.startswith("fio-"):  # system calls alone
-        assert done.returncode == 1 and done.stdout == "" and "`syscalls`" in done.stderr
+        assert done.returncode == 1 and done.stdout == "" and "`--model syscalls`" in done.stderr
         return
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("\n") and not done.stdout.endswith("\n\n")

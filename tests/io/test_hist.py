@@ -317,7 +317,7 @@ def test_a_window_that_holds_nothing_says_so(some: Path, capfd: pytest.CaptureFi
         (("--device", "sdz"), "No device sdz: the run has sda, sdb."),
         (("--latency", "soon"), "--latency soon: not a duration"),
         (("--size", "big"), "--size big: not a size"),
-        (("--window", "10ms"), "--at T is its middle"),
+        (("--window", "10ms"), "--at T, the middle"),
         (("--window", "2:1"), "it ends before it begins"),
         (("--from", "begin"), "one of queue, getrq, insert, issue, complete, end"),
         (("--from", "complete"), "the start point comes before the end point"),

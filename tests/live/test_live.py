@@ -298,7 +298,7 @@ def test_the_first_word_is_a_view_and_what_follows_the_dashes_a_command() -> Non
     found, own = chosen(["iostat", "0.1", "-x", "--", "fio", "--name", "x"])
     assert (found.NAME, own, found._command) == ("live iostat", ["0.1", "-x"], ["fio", "--name", "x"])
     assert chosen(["5", "3"])[0].NAME == "live hist"
-    with pytest.raises(UsageError, match="which one"):
+    with pytest.raises(UsageError, match="no COMMAND after --"):
         chosen(["hist", "--"])
 
 

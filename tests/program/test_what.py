@@ -110,11 +110,18 @@ def test_a_single_op_is_compared_with_nothing(tmp_path: Path, capfd: Captured) -
     assert "There is 1 op: nothing to compare it with." in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("content", [b"", b"hello\n", b"\x1f\x8b\x08" + bytes(100)])
-def test_what_nothing_is(content: bytes, tmp_path: Path, capfd: Captured) -> None:
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "is empty: nothing was traced"),
+        (b"hello\n", "of no format that opline knows"),
+        (b"\x1f\x8b\x08" + bytes(100), "is compressed: write its contents to a file (gzip -dc "),
+    ],
+)
+def test_what_nothing_is(content: bytes, why: str, tmp_path: Path, capfd: Captured) -> None:
     path = tmp_path / "a"
     path.write_bytes(content)
     found = what(path, capfd, status=1)
     assert found["is"] is None
-    assert "of no format that opline knows" in found["refused"]
+    assert why in found["refused"]
     assert what(tmp_path / "b", capfd, status=1)["refused"].endswith("does not exist.")

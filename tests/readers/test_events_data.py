@@ -179,7 +179,7 @@ def test_a_window_is_since_and_until(trace: Trace, said: Said) -> None:
         (("-p", "1"), 0, "the options select no event in the trace's 0.883107 s"),
         (("-d", "sdx"), 2, "No device sdx: the recording has loop0, vda, zram0, loop1"),
         (("--window", "1:2", "--since", "1"), 2, "leave out either"),
-        (("--window", "10ms"), 2, "--at T is its middle"),
+        (("--window", "10ms"), 2, "--at T, the middle"),
         (("--since", "x"), 2, "--since x: not a time"),
     ],
 )

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -65,20 +64,19 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Pop
         child.kill()
 
 
-def _left() -> set[str]:
-    return {path.name for path in Path(tempfile.gettempdir()).glob("opline-infer-*")}
-
-
 @pytest.mark.live
 @pytest.mark.parametrize("options", [(), ("--functions", "job_*")])
 def test_what_runs_is_probed_and_its_model_records_it(
-    running: subprocess.Popen[bytes], opline: Opline, tmp_path: Path, options: tuple[str, ...]
-) -> None:
+    running: subprocess.Popen[bytes], opline: Opline, tmp_path: Path, options: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     """The USDT probe is the first instruction of its function: with both either may be first."""
-    before = _left()
+    own = tmp_path / "tmp"  # other tests infer at the same time
+    own.mkdir()
+    monkeypatch.setenv("TMPDIR", str(own))
     done = opline("model", "infer", "--pid", running.pid, "--duration", "1", *options)
     assert done.returncode == 0, done.stderr
-    assert _left() == before and running.poll() is None
+    assert not list(own.glob("opline-infer-*")) and running.poll() is None
     text = tmp_path / "jobs.toml"
     text.write_text(done.stdout)
     lint = opline("model", "lint", text)

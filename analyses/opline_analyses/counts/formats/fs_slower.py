@@ -16,6 +16,7 @@ import re
 from typing import TYPE_CHECKING
 
 from opline.errors import OplineError
+from opline.readers import day_times
 from opline.readers.registry import CERTAIN, NO, VALUES
 from opline.talk import talk
 from opline_analyses.counts.values import batch_of
@@ -32,7 +33,6 @@ _LISTING = re.compile(r"\s*+TIME\s++COMM\s++PID\s++T\s++BYTES\s++OFF_KB\s++LAT\(
 _ROW = re.compile(
     r"\s*+(\d\d):(\d\d):(\d\d)\s++\S.{0,40}?\s\d{1,10}\s++[A-Z]\s++\d{1,20}\s++-?\d{1,20}\s++(\d{1,12})\.(\d{1,3})\s.*"
 )
-_DAY_NS = 86400 * 10**9
 
 
 def probe(head: Head) -> int:
@@ -56,16 +56,15 @@ def read(asked: Asked) -> tuple[Batch, str]:
     path = asked.path
     times: list[int] = []
     values: list[int] = []
-    others = midnights_ns = 0
+    others = 0
     for line in asked.lines():
         found = _operation(line.rstrip("\r\n"))
         if found is None:
             others += bool(line.strip()) and not (_HEADER.fullmatch(line) or _LISTING.fullmatch(line))
             continue
-        if times and found[0] + midnights_ns < times[-1] - _DAY_NS // 2 and found[2]:
-            midnights_ns += _DAY_NS
-        times.append(found[0] + midnights_ns)
-        values.append(found[1])
+        time_ns, took_ns, of_day = found
+        times.append(day_times.after(times[-1] if times else 0, time_ns) if of_day else time_ns)
+        values.append(took_ns)
     if not times:
         raise OplineError(f"{path} has no operation.")
     if others:

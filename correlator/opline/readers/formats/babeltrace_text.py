@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from opline import _core
 from opline.errors import TraceError
-from opline.readers import pipes
+from opline.readers import day_times, pipes
 from opline.readers.lines import LinesReader
 from opline.readers.registry import CERTAIN, EVENTS, NO
 
@@ -36,7 +36,6 @@ SLICE = 1 << 13  # lines
 _LONGEST_BROKEN = 1 << 12  # characters of an event that is on several lines
 _TOLD = 3  # events that could not be read, of which each is shown
 _NS = 1_000_000_000
-_DAY_NS = 24 * 3600 * _NS
 _STAMP = r"\[((?:\d{4}-\d\d-\d\d )?\d{1,2}:\d\d:\d\d\.\d{9}|\d{1,10}\.\d{9}|\d{20})\]"
 _BEGIN = re.compile(_STAMP + r" (?:\(\+[\d?]{1,20}(?:\.[\d?]{9})?\) )?")
 # --names=all: `timestamp = T, delta = D, trace:hostname = H, name = N, stream.packet.context = { … }, …`
@@ -271,11 +270,7 @@ class BabeltraceTextReader(LinesReader):
     def _of_clock(self, time: tuple[int, bool]) -> int:
         """A time of the day as one that goes on after midnight; others as they are."""
         of_day, of_day_only = time
-        if not of_day_only:
-            return of_day
-        days = self._last_ns // _DAY_NS
-        found = days * _DAY_NS + of_day
-        return found + _DAY_NS if found < self._last_ns - _DAY_NS // 2 else found
+        return day_times.after(self._last_ns, of_day) if of_day_only else of_day
 
     def _event(
         self, consumer: _core.Core | _core.Printer, time: tuple[int, bool], host: str, name: str, groups: list[Group]

@@ -15,6 +15,7 @@ import re
 from typing import TYPE_CHECKING
 
 from opline import _core
+from opline.readers import day_times
 from opline.readers.events import Event, EventsReader, lines_of
 from opline.readers.registry import CERTAIN, EVENTS, NO
 
@@ -86,7 +87,6 @@ class BlkparseReader(EventsReader):
         super().__init__(path)
         self._plugs = _core.Plugs()
         self._last_ns = 0  # of times of the day: the last one
-        self._midnights_ns = 0
 
     def events(self, file: BinaryIO) -> Iterator[Event | None]:
         """An event for each action. A device that never issues requests (device mapper) completes bios."""
@@ -147,15 +147,12 @@ class BlkparseReader(EventsReader):
         if found["hour"] is None:
             return time_ns
         time_ns += (int(found["hour"]) * 60 + int(found["minute"])) * 60 * 10**9
-        if time_ns < self._last_ns - _DAY_NS // 2:  # midnight
-            self._midnights_ns += _DAY_NS
-        self._last_ns = time_ns
-        return time_ns + self._midnights_ns
+        self._last_ns = day_times.after(self._last_ns, time_ns)
+        return self._last_ns
 
     def plugs(self) -> list[dict[str, int]]:
         """Of each device that was plugged."""
         return self._plugs.told()
 
 
-_DAY_NS = 86400 * 10**9
 _COMM = 40  # characters: a thread's name in brackets

@@ -168,10 +168,12 @@ def besides(path: StrPath, folders: Sequence[str]) -> list[Format]:
     """Formats of other contents than the one of ``format_of`` that an input's first bytes have, too: a mail with the
     output of several tools. Raises OSError.
     """
-    head = head_of(path, folders)
-    found = _asked(head.data, head.name, head.whole, folders)[1]
-    others = () if found is None or found.HAS == RUN else formats(folders)
-    return [one for one in others if one.HAS != found.HAS and one.probe(head) == CERTAIN]  # type: ignore[union-attr]
+    data, whole = _begin(path, folders)
+    found = _asked(data, str(path), whole, folders)[1]
+    if found is None or found.HAS == RUN:
+        return []
+    head = _head(data, str(path), whole)  # it knows what the formats have asked
+    return [one for one in formats(folders) if one.HAS != found.HAS and one.probe(head) == CERTAIN]
 
 
 def head_of(path: StrPath, folders: Sequence[str] = TRACES) -> Head:

@@ -146,6 +146,7 @@ static void tell_thread(uint32_t kernel_tid, uint64_t time) {
 }
 
 static void tell_threads(const union held *h) {
+    if (w.parts == 0) return;  // each was told in this part
     if (h->head.kind == KIND_BIO) tell_thread(h->bio.tid, h->head.time);
     if (h->head.kind != KIND_REQUEST) return;
     tell_thread(h->request.tid, h->head.time);

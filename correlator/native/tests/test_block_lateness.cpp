@@ -31,6 +31,20 @@ struct OneDevice {
     void complete(std::uint64_t sector, std::uint32_t cpu, std::uint32_t rwbs = rwbs::kWrite) {
         event(BlockKind::kRqComplete, sector, cpu, rwbs);
     }
+    // 300 requests of CPU 1 at sector 0, one after the other.
+    void overtake_at_its_place() {
+        for (int i = 0; i < 300; ++i) {
+            issue(0, 1);
+            complete(0, 1);
+        }
+    }
+    // Every request has its completion, and every completion its request.
+    void finish_whole() {
+        model.finish();
+        CHECK(model.counts().presumed_lost == 0);
+        CHECK(model.counts().unmatched_complete == 0);
+        CHECK(open == 0);
+    }
 
     BlockModel::Hooks hooks() {
         BlockModel::Hooks its;
@@ -56,15 +70,9 @@ TEST_CASE("where a CPU's requests complete says nothing of those that another CP
         device.complete(i * 8, 1);
     }
     device.issue(0, 0);  // the first of its CPU: its completion is on CPU 1 as well
-    for (int i = 0; i < 300; ++i) {
-        device.issue(0, 1);
-        device.complete(0, 1);
-    }
+    device.overtake_at_its_place();
     device.complete(0, 1);
-    device.model.finish();
-    CHECK(device.model.counts().presumed_lost == 0);
-    CHECK(device.model.counts().unmatched_complete == 0);
-    CHECK(device.open == 0);
+    device.finish_whole();
     CHECK(device.longest_ns < 20'000);
 }
 
@@ -77,15 +85,9 @@ TEST_CASE("one that others may have been taken for is not given up for being ove
         device.complete(0, 1, rwbs::kRead);
     }
     device.issue(0, 1);
-    for (int i = 0; i < 300; ++i) {
-        device.issue(0, 1);
-        device.complete(0, 1);
-    }
+    device.overtake_at_its_place();
     device.complete(0, 1);
-    device.model.finish();
-    CHECK(device.model.counts().presumed_lost == 0);
-    CHECK(device.model.counts().unmatched_complete == 0);
-    CHECK(device.open == 0);
+    device.finish_whole();
 }
 
 TEST_CASE("a completion that is late because its CPU was busy is not another CPU's") {
@@ -99,17 +101,11 @@ TEST_CASE("a completion that is late because its CPU was busy is not another CPU
     device.longest_ns = 0;
     device.issue(0, 0);
     const std::int64_t issued_ns = device.now_ns;
-    for (int i = 0; i < 300; ++i) {
-        device.issue(0, 1);
-        device.complete(0, 1);
-    }
+    device.overtake_at_its_place();
     device.issue(0, 1);
     device.complete(0, 0);
     const std::int64_t completed_ns = device.now_ns;
     device.complete(0, 1);
-    device.model.finish();
+    device.finish_whole();
     CHECK(device.longest_ns == completed_ns - issued_ns);
-    CHECK(device.model.counts().presumed_lost == 0);
-    CHECK(device.model.counts().unmatched_complete == 0);
-    CHECK(device.open == 0);
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The parts of a wait behind other ops: the meantime's work of the thread that takes up the op, for other ops.
+"""The parts of a wait behind other ops: what the thread that takes up the op does for other ops meanwhile.
 
 Takes stages, each by its name and its two points; gives the mean of each, in parts, from the points passed meanwhile by
 the thread at the stage's end (thread_points.py). Needs the temporary table `counted` of `stages.select_counted`. Reads
